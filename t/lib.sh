@@ -1,0 +1,58 @@
+# lib.sh - what every test starts with:  . "${0%/*}/lib.sh"
+#
+# A directory of its own as the working directory, removed at the end; a clock that stands
+# still; no setting of the caller's.  The functions print TAP for prove(1).
+# shellcheck shell=sh
+
+t=$(cd "${0%/*}" && pwd) || exit 1	# this directory, for files that lie beside a test
+for _name in $(env | sed -n 's/^\(Q_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$_name"; done
+unset _name XDG_STATE_HOME NO_COLOR
+umask 022
+_n=0 _plan=
+_dir=$(mktemp -d "${TMPDIR:-/tmp}/q-test.XXXXXX") && cd "$_dir" || exit 1
+trap 'cd / && chmod -R u+rwX "$_dir" && rm -rf "$_dir"' EXIT
+trap 'exit 1' HUP INT PIPE TERM
+export t TZ=UTC LC_ALL=C HOME="$_dir" Q_DB="$_dir/q.db" Q_NOW=2026-06-02T12:00:00Z
+
+plan() { _plan=$1; echo "1..$1"; }
+
+# The last line of a test that has no plan.
+done_testing() { [ -n "$_plan" ] || echo "1..$_n"; }
+
+skip_all() { echo "1..0 # SKIP $1"; exit 0; }
+
+# ok STATUS NAME: passes if STATUS is 0, as in: test -s out; ok $? 'there is output'
+ok() {
+	_n=$((_n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $_n - $2"
+	else echo "not ok $_n - $2"; fi
+}
+
+_say() { printf '%s\n' "$2" | sed "s/^/#  $1 /"; }	# a comment, line by line
+
+is() {	# GOT WANT NAME
+	if [ "$1" = "$2" ]; then ok 0 "$3"
+	else ok 1 "$3"; _say ' got:' "$1"; _say 'want:' "$2"; fi
+}
+
+like() {	# GOT REGEX NAME; an extended regular expression that some line of GOT matches
+	if printf '%s\n' "$1" | grep -Eq -e "$2"; then ok 0 "$3"
+	else ok 1 "$3"; _say ' got:' "$1"; _say 'like:' "$2"; fi
+}
+
+# exits CODE NAME CMD...: what it printed is left in ./out and ./err
+exits() {
+	_want=$1 _name=$2 _got=0
+	shift 2
+	"$@" >out 2>err || _got=$?
+	if [ "$_got" -eq "$_want" ]; then ok 0 "$_name"
+	else
+		ok 1 "$_name"
+		_say exit: "$_got, not $_want, of: $*"
+		_say ' out:' "$(head -c 2000 out | tr -d '\0')"
+		_say ' err:' "$(head -c 2000 err | tr -d '\0')"
+	fi
+}
+
+# The second door: what the file holds, not what the programs say.
+sql() { sqlite3 -readonly -cmd '.timeout 10000' "$Q_DB" "$1"; }
