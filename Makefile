@@ -1,0 +1,93 @@
+# q: GNU make.  To add a program: cmd/NAME.c, man/NAME.1, t/NN-NAME.t and one word here.
+PROGS = qinit qadd qclaim qrenew qdone qfail qls qwork
+
+CC ?= cc
+CFLAGS ?= -O2 -g
+PREFIX = /usr/local
+BINDIR = $(DESTDIR)$(PREFIX)/bin
+MANDIR = $(DESTDIR)$(PREFIX)/share/man
+JOBS := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+WARN = -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wformat=2
+LIBS_CFLAGS := $(shell pkg-config --cflags sqlite3 jansson 2>/dev/null)
+LIBS := $(or $(shell pkg-config --libs sqlite3 jansson 2>/dev/null),-lsqlite3 -ljansson)
+FLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -Ilib $(WARN) $(LIBS_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+
+# Static programs start in half the time, so they are built where the archives are; SHARED=1 says no.
+archive = $(filter /%,$(shell $(CC) -print-file-name=lib$(1).a))
+ifndef SHARED
+ifneq ($(and $(call archive,c),$(call archive,sqlite3),$(call archive,jansson)),)
+STATIC = -static
+endif
+endif
+LINK = $(CC) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
+
+BIN = $(PROGS:%=cmd/%)
+MAN = $(wildcard man/*.[17])
+C = $(wildcard cmd/*.c lib/*.c t/*.c t/*/*.c)
+LIB = $(filter-out lib/nodl.o lib/schema.o,$(patsubst %.c,%.o,$(wildcard lib/*.c))) lib/schema.o
+SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+all: $(BIN)
+
+ifdef STATIC
+LIBS += -lpthread -lm
+$(filter-out cmd/qinit,$(BIN)): LINK += -static -Wl,--wrap=dlopen
+$(filter-out cmd/qinit,$(BIN)): lib/nodl.o
+# qinit looks groups up, for which the C library loads plug-ins: of archives it takes only SQLite's.
+cmd/qinit: LIBS := $(call archive,sqlite3) $(LIBS)
+endif
+
+$(BIN): cmd/%: cmd/%.o lib/libq.a
+	$(LINK) -o $@ $(filter %.o %.a,$^) $(LIBS)
+lib/libq.a: $(LIB)
+	rm -f $@ && $(AR) rc $@ $^
+%.o: %.c .flags
+	$(CC) $(FLAGS) $(if $(WERROR),-Werror) -MMD -MP -c -o $@ $<
+-include $(wildcard cmd/*.d lib/*.d)
+lib/schema.c: lib/schema.sql lib/outbox.sql Makefile
+	for f in schema outbox; do echo "const char db_$$f[] ="; \
+	sed 's/["\\]/\\&/g; s/.*/"&\\n"/' lib/$$f.sql; echo ';'; done >$@
+
+# Holds the flags of the last build, so that other flags build everything again.
+.flags: FORCE
+	@echo '$(FLAGS) $(LINK) $(STATIC) $(LIBS)' >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+check: all
+	PATH="$(CURDIR)/cmd:$$PATH" LC_ALL=C prove -j$(JOBS) t/*.t
+
+# In a copy, which leaves this build alone.  Programs leave their memory to exit, on purpose.
+asan:
+	rm -rf .asan && mkdir .asan && cp -R * .ci .asan
+	ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1 \
+	$(MAKE) -C .asan check SHARED=1 CFLAGS='-O1 -g $(SAN)'
+
+lint: lib/schema.c
+	@for tool in gcc clang cppcheck shellcheck mandoc sqlite3; do command -v $$tool >/dev/null || \
+	{ echo "lint: $$tool is not installed; scripts/check installs what is missing" >&2; exit 1; }; done
+	gcc $(FLAGS) -Werror -fsyntax-only $(C)
+	clang $(FLAGS) -Werror -fsyntax-only $(C)
+	cppcheck -q --error-exitcode=1 --enable=warning,portability --inline-suppr --std=c11 -Ilib $(C)
+	shellcheck -x -P t t/lib.sh $$(find .ci scripts t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} +)
+	mandoc -T lint -W warning $(MAN)
+	cat lib/schema.sql lib/outbox.sql | sqlite3 -bail :memory:
+
+bench: all
+	PATH="$(CURDIR)/cmd:$$PATH" t/bench/run
+storm: all
+	PATH="$(CURDIR)/cmd:$$PATH" t/storm/run
+
+install: all
+	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man7
+	install -m 0755 $(BIN) $(BINDIR)
+	install -m 0644 $(filter %.1,$(MAN)) $(MANDIR)/man1
+	install -m 0644 $(filter %.7,$(MAN)) $(MANDIR)/man7
+uninstall:
+	rm -f $(PROGS:%=$(BINDIR)/%)
+	rm -f $(patsubst man/%.1,$(MANDIR)/man1/%.1,$(filter %.1,$(MAN)))
+	rm -f $(patsubst man/%.7,$(MANDIR)/man7/%.7,$(filter %.7,$(MAN)))
+clean:
+	rm -rf $(BIN) cmd/*.[od] lib/*.[oda] lib/schema.c .flags .flags.new .asan
+
+.PHONY: all check asan lint bench storm install uninstall clean FORCE
+.DELETE_ON_ERROR:
