@@ -1,0 +1,497 @@
+/* child.c - commands on a leash; see child.h */
+
+#define _GNU_SOURCE		/* pipe2, ppoll */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "child.h"
+#include "q.h"
+
+#define LINGER_MS 250		/* `exec > >(tee log)`: what outlives the command may finish its output */
+#define SWEEP_MS 50		/* between two looks for what is left, if no SIGCHLD comes first */
+#define GIVEUP_MS 5000		/* then a process that KILL does not end (a dead disk) is left behind */
+#define NEVER INT64_MAX
+
+/* Master to minder: a signal for the command, or (sig 0) the next job, followed by both blocks. */
+struct order {
+	int sig;
+	size_t env_len, len;
+};
+
+struct run {			/* the minder's view of one command */
+	const struct child_spec *spec;
+	struct child_end *end;
+	pid_t pid;		/* 0: it has ended */
+	int in, out, err, exec;	/* our ends of its pipes, -1 when closed */
+	const char *input;
+	size_t left;
+	bool killed;
+	int64_t term_at, kill_at, sweep_at, giveup_at;	/* on the monotonic clock */
+};
+
+static bool leash;		/* descendants come to us, and we can find them */
+static sigset_t all_open;	/* the mask while waiting: nothing blocked */
+
+static int64_t
+monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000) + t.tv_nsec / 1000000;
+}
+
+static bool
+get(int fd, void *p, size_t n)
+{
+	ssize_t got;
+
+	for (; n > 0; p = (char *)p + got, n -= (size_t)got) {
+		while ((got = read(fd, p, n)) == -1 && errno == EINTR)
+			;
+		if (got <= 0)
+			return false;
+	}
+	return true;
+}
+
+static bool
+put(int fd, const void *p, size_t n)
+{
+	ssize_t done;
+
+	for (; n > 0; p = (const char *)p + done, n -= (size_t)done) {
+		while ((done = write(fd, p, n)) == -1 && errno == EINTR)
+			;
+		if (done == -1)
+			return false;
+	}
+	return true;
+}
+
+static void
+shut(int *fd)
+{
+	if (*fd != -1)
+		close(*fd);
+	*fd = -1;
+}
+
+/* ---- the minder ---------------------------------------------------------- */
+
+/* The child's part between fork and exec. */
+static _Noreturn void
+command(const struct child_spec *spec, pid_t minder, char *env, size_t env_len, const int fd[3], int exec)
+{
+	int i, why;
+	char *e;
+
+	setpgid(0, 0);
+#ifdef __linux__
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+	if (getppid() != minder)	/* it died before the line above */
+		_exit(126);
+	for (i = 0; i < 3; i++)
+		dup2(fd[i], i);
+	for (i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &all_open, NULL);
+	for (e = env; e < env + env_len; e += strlen(e) + 1)
+		putenv(e);
+	execvp(spec->argv[0], spec->argv);
+	why = errno;
+	put(exec, &why, sizeof(why));
+	_exit(why == ENOENT || why == ENOTDIR ? 127 : 126);
+}
+
+/* Pipes and a process; false with errno. */
+static bool
+start(struct run *r, char *env, size_t env_len)
+{
+	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err[2] = { -1, -1 }, exec[2] = { -1, -1 }, why;
+	pid_t minder = getpid();
+
+	if (pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0 &&
+	    pipe2(exec, O_CLOEXEC) == 0 && (r->pid = fork()) == 0)
+		command(r->spec, minder, env, env_len, (int[3]){ in[0], out[1], err[1] }, exec[1]);
+	why = errno;
+	shut(&in[0]);
+	shut(&out[1]);
+	shut(&err[1]);
+	shut(&exec[1]);
+	r->in = in[1];
+	r->out = out[0];
+	r->err = err[0];
+	r->exec = exec[0];
+	errno = why;
+	if (r->pid <= 0)
+		return false;
+	setpgid(r->pid, r->pid);	/* on both sides: whoever comes first */
+	return fcntl(r->in, F_SETFL, O_NONBLOCK) == 0 && fcntl(r->out, F_SETFL, O_NONBLOCK) == 0 &&
+	    fcntl(r->err, F_SETFL, O_NONBLOCK) == 0 && fcntl(r->exec, F_SETFL, O_NONBLOCK) == 0;
+}
+
+static void
+feed(struct run *r)
+{
+	ssize_t n = write(r->in, r->input, r->left);
+
+	if (n > 0) {
+		r->input += n;
+		r->left -= (size_t)n;
+	}
+	if (r->left == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))	/* EPIPE: it does not want to read */
+		shut(&r->in);
+}
+
+/* One read; false if there was nothing (now, or any more). */
+static bool
+drain(int *fd, struct child_end *end, bool first)
+{
+	static char buf[CHILD_OUT_MAX];
+	ssize_t got;
+	size_t n, keep;
+
+	if (*fd == -1)
+		return false;
+	got = read(*fd, buf, sizeof(buf));
+	if (got == 0 || (got == -1 && errno != EAGAIN && errno != EINTR))
+		shut(fd);
+	if (got <= 0)
+		return false;
+	n = (size_t)got;
+	if (first) {
+		end->out_total += got;
+		keep = n < CHILD_OUT_MAX - end->out_len ? n : CHILD_OUT_MAX - end->out_len;
+		memcpy(end->out + end->out_len, buf, keep);
+		end->out_len += keep;
+		return true;
+	}
+	if (n > CHILD_ERR_MAX)
+		n = CHILD_ERR_MAX;
+	keep = end->err_len < CHILD_ERR_MAX - n ? end->err_len : CHILD_ERR_MAX - n;
+	memmove(end->err, end->err + end->err_len - keep, keep);
+	memcpy(end->err + keep, buf + got - n, n);
+	end->err_len = keep + n;
+	return true;
+}
+
+/* Kill our own children, which are what the command left behind; their children come to us then. */
+static void
+sweep(void)
+{
+	char path[64], stat[512], *p;
+	long pid, parent;
+	struct dirent *d;
+	ssize_t n;
+	int fd;
+	DIR *dir = opendir("/proc");
+
+	while (dir != NULL && (d = readdir(dir)) != NULL) {
+		if ((pid = strtol(d->d_name, &p, 10)) <= 0 || *p != '\0')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+		if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
+			continue;
+		n = read(fd, stat, sizeof(stat) - 1);
+		close(fd);
+		stat[n > 0 ? n : 0] = '\0';
+		/* "PID (NAME) STATE PARENT ...", and a name may contain anything */
+		if ((p = strrchr(stat, ')')) != NULL && sscanf(p, ") %*c %ld", &parent) == 1 && parent == getpid())
+			kill((pid_t)pid, SIGKILL);
+	}
+	if (dir != NULL)
+		closedir(dir);
+}
+
+/* Collect the dead; false when no child is left. */
+static bool
+reap(struct run *r, int64_t now)
+{
+	siginfo_t who;
+
+	for (;;) {
+		who.si_pid = 0;
+		if (waitid(P_ALL, 0, &who, WEXITED | WNOHANG | WNOWAIT) == -1)
+			return errno != ECHILD;
+		if (who.si_pid == 0)
+			return true;
+		if (who.si_pid != r->pid) {
+			waitpid(who.si_pid, NULL, 0);
+			continue;
+		}
+		/* The group goes before its number is free for others; with a leash the rest may linger. */
+		if (!leash || r->killed)
+			kill(-r->pid, SIGKILL);
+		waitpid(r->pid, &r->end->status, 0);
+		r->pid = 0;
+		r->term_at = r->kill_at = NEVER;
+		r->sweep_at = now + (r->killed ? 0 : LINGER_MS);
+		r->giveup_at = r->sweep_at + GIVEUP_MS;
+	}
+}
+
+static void
+signal_command(struct run *r, int sig, int64_t now)
+{
+	if (sig == SIGKILL) {
+		r->killed = true;
+		r->kill_at = NEVER;
+		if (r->sweep_at != NEVER)	/* it has ended: no lingering now */
+			r->sweep_at = now;
+	} else if (r->pid > 0 && r->kill_at == NEVER)
+		r->kill_at = now + r->spec->kill_ms;
+	if (r->pid > 0) {
+		kill(-r->pid, sig);
+		if (getpgid(r->pid) != r->pid)	/* it left its group */
+			kill(r->pid, sig);
+		kill(-r->pid, SIGCONT);		/* a stopped one would not notice */
+	}
+}
+
+static void
+act_on_time(struct run *r, int64_t now)
+{
+	if (now >= r->term_at) {
+		r->term_at = NEVER;
+		r->end->timed_out = true;
+		signal_command(r, SIGTERM, now);
+	}
+	if (now >= r->kill_at)
+		signal_command(r, SIGKILL, now);
+	if (now >= r->sweep_at) {
+		sweep();
+		r->sweep_at = now + SWEEP_MS;
+	}
+}
+
+static int64_t
+earliest(const struct run *r)
+{
+	int64_t a = r->term_at < r->kill_at ? r->term_at : r->kill_at;
+	int64_t b = r->sweep_at < r->giveup_at ? r->sweep_at : r->giveup_at;
+
+	return a < b ? a : b;
+}
+
+/* Mind the command until neither it nor anything of it is left.  False: the master is gone. */
+static bool
+mind(struct run *r, int master)
+{
+	struct timespec wait;
+	struct order order;
+	bool orphan = false;
+	int64_t now, at;
+
+	while (now = monotonic(), reap(r, now) && now < r->giveup_at) {
+		struct pollfd p[4] = { { orphan ? -1 : master, POLLIN, 0 }, { r->in, POLLOUT, 0 },
+			{ r->out, POLLIN, 0 }, { r->err, POLLIN, 0 } };
+
+		act_on_time(r, now);
+		at = earliest(r);
+		wait.tv_sec = (at - now) / 1000;
+		wait.tv_nsec = (at - now) % 1000 * 1000000;
+		if (ppoll(p, 4, at == NEVER ? NULL : &wait, &all_open) == -1)
+			continue;
+		if (p[1].revents)
+			feed(r);
+		if (p[2].revents)
+			drain(&r->out, r->end, true);
+		if (p[3].revents)
+			drain(&r->err, r->end, false);
+		if (p[0].revents && get(master, &order, sizeof(order)))
+			signal_command(r, order.sig, monotonic());
+		else if (p[0].revents) {
+			orphan = true;
+			r->giveup_at = monotonic() + GIVEUP_MS;
+			signal_command(r, SIGKILL, monotonic());
+		}
+	}
+	return !orphan;
+}
+
+/* Run one command to its end.  False: the master is gone. */
+static bool
+job(int master, const struct child_spec *spec, struct child_end *end, char *env, size_t env_len, const char *input, size_t len)
+{
+	struct run r = { .spec = spec, .end = end, .input = input, .left = len,
+		.kill_at = NEVER, .sweep_at = NEVER, .giveup_at = NEVER };
+	bool ok = true;
+	int i;
+
+	memset(end, 0, offsetof(struct child_end, out));
+	r.term_at = spec->limit_ms > 0 ? monotonic() + spec->limit_ms : NEVER;
+	if (!start(&r, env, env_len)) {
+		end->exec_errno = errno;
+		end->status = Q_TEMP << 8;	/* as wait(2) would give it */
+	} else {
+		ok = mind(&r, master);
+		if (read(r.exec, &end->exec_errno, sizeof(int)) != sizeof(int))
+			end->exec_errno = 0;
+	}
+	/* A pipe holds a megabyte at most; a writer that could not be ended must not keep us here. */
+	for (i = 0; i < 64 && drain(&r.out, end, true); i++)
+		;
+	for (i = 0; i < 64 && drain(&r.err, end, false); i++)
+		;
+	shut(&r.in);
+	shut(&r.out);
+	shut(&r.err);
+	shut(&r.exec);
+	return ok;
+}
+
+static void
+wake(int sig)
+{
+	(void)sig;
+}
+
+static _Noreturn void
+minder(int master, const struct child_spec *spec)
+{
+	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
+	static struct child_end end;
+	struct sigaction sa = { .sa_handler = wake };
+	struct order o;
+	sigset_t mask;
+	char *body;
+	size_t i;
+
+	for (i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
+		signal(ignored[i], SIG_IGN);
+	sigaction(SIGCHLD, &sa, NULL);
+	sigemptyset(&all_open);
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGCHLD);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+#ifdef __linux__
+	leash = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && access("/proc/self/stat", R_OK) == 0;
+#endif
+	while (get(master, &o, sizeof(o))) {
+		if (o.sig != 0)		/* for a command that has ended */
+			continue;
+		if ((body = malloc(o.env_len + o.len + 1)) == NULL || !get(master, body, o.env_len + o.len) ||
+		    !job(master, spec, &end, body, o.env_len, body + o.env_len, o.len) ||
+		    !put(master, &end, offsetof(struct child_end, out)) ||
+		    !put(master, end.out, end.out_len) || !put(master, end.err, end.err_len))
+			break;
+		free(body);
+	}
+	_exit(0);
+}
+
+/* ---- the master ---------------------------------------------------------- */
+
+int
+minder_start(struct minder *m, const struct child_spec *spec, const struct minder *others, int nothers)
+{
+	int pair[2], i;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == -1)
+		return -1;
+	if ((m->pid = fork()) == 0) {
+		for (i = 0; i < nothers; i++)
+			if (others[i].fd != -1)
+				close(others[i].fd);
+		close(pair[0]);
+		minder(pair[1], spec);
+	}
+	close(pair[1]);
+	m->fd = pair[0];
+	if (m->pid == -1)
+		shut(&m->fd);
+	return m->fd == -1 ? -1 : 0;
+}
+
+int
+minder_run(struct minder *m, const char *env, size_t env_len, const void *input, size_t len)
+{
+	struct order o = { 0, env_len, len };
+
+	return put(m->fd, &o, sizeof(o)) && put(m->fd, env, env_len) && put(m->fd, input, len) ? 0 : -1;
+}
+
+void
+minder_kill(struct minder *m, int sig)
+{
+	struct order o = { sig, 0, 0 };
+
+	put(m->fd, &o, sizeof(o));	/* if it fails the minder is gone, as minder_end() will say */
+}
+
+/* Make the tail of what a command wrote a string that can be stored and shown. */
+static void
+as_text(struct child_end *end)
+{
+	char *s = end->err;
+	size_t n = end->err_len, cut = 0, i, k;
+
+	while (n == CHILD_ERR_MAX && cut < 3 && ((unsigned char)s[cut] & 0xc0) == 0x80)
+		cut++;			/* the rest of a character whose start is gone */
+	while (n > cut && isspace((unsigned char)s[n - 1]))
+		n--;
+	memmove(s, s + cut, n -= cut);
+	for (i = 0; i < n; i += k) {
+		for (k = 1; k <= 4 && i + k <= n && !text_utf8(s + i, k); k++)
+			;
+		if (k > 4 || i + k > n || s[i] == '\0')
+			s[i] = '?', k = 1;
+	}
+	s[n] = '\0';
+	end->err_len = n;
+}
+
+int
+minder_end(struct minder *m, struct child_end *end)
+{
+	if (!get(m->fd, end, offsetof(struct child_end, out)) ||
+	    !get(m->fd, end->out, end->out_len) || !get(m->fd, end->err, end->err_len))
+		return -1;
+	as_text(end);
+	return 0;
+}
+
+void
+minder_stop(struct minder *m)
+{
+	if (m->fd == -1)
+		return;
+	shut(&m->fd);
+	while (waitpid(m->pid, NULL, 0) == -1 && errno == EINTR)
+		;
+}
+
+char *
+child_reason(char buf[CHILD_REASON_MAX], const struct child_end *end, const struct child_spec *spec)
+{
+	char limit[WHEN_TEXT], how[64];
+
+	if (WIFSIGNALED(end->status))
+		snprintf(how, sizeof(how), "signal %d", WTERMSIG(end->status));
+	else
+		snprintf(how, sizeof(how), "exit status %d", WEXITSTATUS(end->status));
+	if (end->exec_errno != 0)
+		snprintf(buf, CHILD_REASON_MAX, "%s", strerror(end->exec_errno));
+	else if (end->timed_out)
+		snprintf(buf, CHILD_REASON_MAX, "time limit %s%s%s", when_span(limit, spec->limit_ms),
+		    end->err_len > 0 ? ": " : "", end->err);
+	else
+		snprintf(buf, CHILD_REASON_MAX, "%s", end->err_len > 0 ? end->err : how);
+	return buf;
+}

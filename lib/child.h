@@ -1,0 +1,76 @@
+/*
+ * child.h - commands on a leash: a process group, limits, and no survivors.
+ *
+ * A minder is a process of its own that runs one command at a time for its master.  It is
+ * forked before the queue file is opened (a process with an open SQLite handle must not
+ * fork), adopts what its commands leave behind (subreaper), and when the master dies, by
+ * kill -9 too, kills the command and ends.  It ignores INT, TERM, HUP and QUIT: a terminal sends them
+ * to the master's whole process group, and what they mean is the master's decision.
+ *
+ * Where the system has no subreaper (or no /proc), what left the command's process group stays.
+ */
+#ifndef CHILD_H
+#define CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CHILD_OUT_MAX (64 * 1024)	/* bytes of standard output that are kept (the first) */
+#define CHILD_ERR_MAX 4096		/* bytes of standard error that are kept (the last) */
+
+struct minder {
+	pid_t pid;
+	int fd;			/* readable when the command has ended, or the minder has */
+};
+
+/*
+ * What every command of the minder gets: argv (execvp(3)), and a time limit (0: none) after which its group
+ * is sent TERM, then KILL kill_ms later.  In the command all signals have their defaults and none is blocked.
+ */
+struct child_spec {
+	char *const *argv;
+	int64_t limit_ms, kill_ms;
+};
+
+/*
+ * Start a minder.  Descriptors 0-2 must be open and SIGPIPE ignored.  `others` are the earlier minders, whose
+ * fds it must not keep open.  0, or -1 with errno.
+ */
+int minder_start(struct minder *, const struct child_spec *, const struct minder *others, int nothers);
+
+/*
+ * Run the command.  env is a block of "NAME=value" strings, each with its NUL, set in the command's environment;
+ * input is its standard input (it need not read it).  Only when no command runs.  0, or -1: the minder is gone.
+ */
+int minder_run(struct minder *, const char *env, size_t env_len, const void *input, size_t len);
+
+/* Signal the command's group: SIGTERM (and SIGKILL kill_ms later) or SIGKILL.  Harmless when nothing runs any more. */
+void minder_kill(struct minder *, int sig);
+
+struct child_end {
+	int status;		/* as waitpid(2) gives it; 126 or 127 if it could not be run, 75 if no process could be made */
+	int exec_errno;		/* why the command could not be run, else 0 */
+	bool timed_out;		/* it was still running at the time limit */
+	int64_t out_total;	/* bytes the command wrote to standard output, kept or not */
+	size_t out_len, err_len;
+	char out[CHILD_OUT_MAX];
+	/* As text: NUL-terminated UTF-8 (a byte that is not becomes '?'), white space at the end removed. */
+	char err[CHILD_ERR_MAX + 1];
+};
+
+/* Read the end of the command; call when fd is readable.  0, or -1: the minder is gone. */
+int minder_end(struct minder *, struct child_end *);
+
+/* End the minder and whatever still runs under it, and reap it; fd becomes -1. */
+void minder_stop(struct minder *);
+
+/*
+ * Why the command did not succeed, for people: the tail of its standard error, or "exit status N", "signal N",
+ * or errno's text; "time limit 30s" first if that was the reason.  Returns buf.
+ */
+#define CHILD_REASON_MAX (CHILD_ERR_MAX + 64)
+char *child_reason(char buf[CHILD_REASON_MAX], const struct child_end *, const struct child_spec *);
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * db.h - the only door to a database.
+ *
+ * db_sqlite.c is the driver behind it; no other file knows SQLite.  Statements are
+ * constants with named parameters (":id"), prepared once per handle and found again
+ * by their address.  Errors stick: after a failed prepare or bind, db_step() says -1,
+ * and db_status()/db_message() tell the first reason, so callers check once, at the end.
+ */
+#ifndef DB_H
+#define DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct db;
+struct stmt;
+
+enum db_mode {
+	DB_READ,		/* queries; works without write permission */
+	DB_ONCE,		/* a program that writes once or twice and leaves */
+	DB_STAY			/* a long-lived writer: keeps the log file's blocks */
+};
+
+#define DB_SCHEMA 1		/* version of lib/schema.sql */
+
+/*
+ * Open an existing queue file.  path NULL: $Q_DB, else $XDG_STATE_HOME/q/q.db, else
+ * ~/.local/state/q/q.db.  *db is set even on failure (for db_message()), unless memory ran out.
+ * Q_NOINPUT, Q_CONFIG, Q_PERM, Q_IO, Q_TEMP.  Never creates a queue.
+ */
+int db_open(struct db **, const char *path, enum db_mode);
+
+/*
+ * Close.  Leaving without it is safe, and quicker: one-shot programs just exit.
+ */
+void db_close(struct db *);
+
+/* The absolute name of the file, borrowed. */
+const char *db_path(const struct db *);
+
+/* What a path option of NULL means; NULL with *why if there is neither Q_DB nor HOME.  The caller frees. */
+char *db_default_path(const char **why);
+
+/*
+ * A write transaction: waits for its turn (turnstile, then the file's own lock, 10 s in all or
+ * Q_BUSY_TIMEOUT), runs a due checkpoint first.  Q_TEMP: busy, nothing happened.
+ * `adds`: refused with Q_IO when the disk is below the floor that lets running work settle.
+ */
+int db_begin(struct db *, bool adds);
+
+/* Q_OK: on disk.  Q_UNKNOWN: may have happened.  Else nothing happened. */
+int db_commit(struct db *);
+void db_rollback(struct db *);
+
+struct stmt *db_prepare(struct db *, const char *sql);	/* reset and without bindings */
+void db_int(struct stmt *, const char *name, int64_t);
+void db_opt(struct stmt *, const char *name, int64_t);	/* -1 binds NULL */
+void db_text(struct stmt *, const char *name, const char *);	/* NULL binds NULL; the text must live until db_step() */
+void db_blob(struct stmt *, const char *name, const void *, size_t);	/* NULL binds NULL */
+
+/* 1: a row, 0: the end (and reset), -1: failed (see db_status). */
+int db_step(struct stmt *);
+/* Runs to the end; rows changed, or -1. */
+int64_t db_run(struct stmt *);
+void db_reset(struct stmt *);		/* a query that is left before its end */
+int64_t db_last_id(struct db *);
+
+int64_t db_col_int(struct stmt *, int);			/* NULL gives -1 */
+const char *db_col_text(struct stmt *, int);		/* borrowed until the next step; NULL gives NULL */
+const void *db_col_blob(struct stmt *, int, size_t *);	/* likewise; an empty blob is not NULL */
+
+int db_status(const struct db *);	/* of the first failure since the last db_begin()/db_clear() */
+const char *db_message(const struct db *);
+int db_fail(struct db *, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));	/* notes it, returns status */
+void db_clear(struct db *);
+const char *db_note(const struct db *);	/* something worth telling once at the end, or "" */
+
+/* A number that changes when another connection commits; -1 on failure. */
+int64_t db_data_version(struct db *);
+/* A descriptor that becomes readable after a commit by anybody (a hint; drain it with db_watch_drain), or -1. */
+int db_watch(struct db *);
+void db_watch_drain(struct db *);
+
+/*
+ * Create a complete queue file under a temporary name and publish it; an existing good
+ * one is Q_OK (the reserve is made anew if it is gone).  mode 0: 0600; group NULL: the caller's.
+ * into: add the tables to an existing application's file instead.  outbox: install the q_outbox view.
+ */
+struct db_create { const char *path, *group; unsigned mode; bool into, outbox, upgrade; };
+int db_create(struct db **, const struct db_create *);
+
+const char *db_version(void);		/* "SQLite 3.40.1" */
+
+#endif

@@ -1,0 +1,1137 @@
+/*
+ * db_sqlite.c - the SQLite driver behind db.h, and the only file that knows SQLite.
+ *
+ * Debian 12's SQLite, like all before 3.51.3, can lose committed work when two connections
+ * checkpoint and write at once (sqlite.org/wal.html#walresetbug).  So nobody checkpoints on their
+ * own here: no autocheckpoint, none on close, and one function, checkpoint(), that runs while this
+ * process holds the write lock.  It runs before the program's own write, because "this log is
+ * copied" is forgotten with the last process: the write that follows restarts the log.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/time.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "q.h"
+
+enum {
+	FRAME = 4120,			/* bytes of one page in the log */
+	ONCE_FRAMES = 150,		/* a one-shot program copies the log at this length */
+	STAY_FRAMES = 100,		/* a long-lived one at this */
+	LONG_FRAMES = 4000,		/* a log that some reader keeps from being copied */
+	STMTS = 48,
+	BUSY_MS = 10000,
+	RESERVE = 1 << 20,		/* bytes of FILE-reserve */
+	RESERVE_LOW = 256 << 10,	/* free bytes below which the reserve is given up */
+	FLOOR = 16 << 20		/* free bytes below which adds are refused, on small disks a quarter */
+};
+
+extern const char db_schema[], db_outbox[];
+
+struct stmt {
+	const char *sql;
+	sqlite3_stmt *st;
+	struct db *db;
+};
+
+struct db {
+	sqlite3 *a, *b;			/* a works; b only checkpoints */
+	enum db_mode mode;
+	char *path, *wal;
+	int turn[2];			/* turnstile descriptors, -1: not there */
+	bool opened_turn, in_tx, waiting, shrink;
+	int frames;			/* in the log after our last commit */
+	int64_t busy_ms, deadline;	/* monotonic ms */
+	int watch;
+	int nstmt, status;
+	struct stmt stmts[STMTS];
+	char msg[1024], note[256];
+};
+
+static const char VERSION[] = "SELECT value FROM q_meta WHERE name = 'version'";
+static const char DATA_VERSION[] = "PRAGMA data_version";
+
+/* ---- errors ---- */
+
+int
+db_status(const struct db *db)
+{
+	return db->status;
+}
+
+const char *
+db_message(const struct db *db)
+{
+	return db->msg;
+}
+
+const char *
+db_note(const struct db *db)
+{
+	return db->note;
+}
+
+void
+db_clear(struct db *db)
+{
+	db->status = Q_OK;
+	db->msg[0] = '\0';
+}
+
+int
+db_fail(struct db *db, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (db->status != Q_OK)
+		return db->status;	/* the first failure is the cause */
+	db->status = status;
+	va_start(ap, fmt);
+	vsnprintf(db->msg, sizeof db->msg, fmt, ap);
+	va_end(ap);
+	return status;
+}
+
+/* What an SQLite result code means to the programs. */
+static int
+fail_sqlite(struct db *db, int rc)
+{
+	const char *path = db->path;
+
+	switch (rc & 0xff) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+	case SQLITE_PROTOCOL:
+		return db_fail(db, Q_TEMP, "%s: busy for %lldms; another program holds it; try again later",
+		    path, (long long)db->busy_ms);
+	case SQLITE_NOMEM:
+		return db_fail(db, Q_TEMP, "%s: out of memory", path);
+	case SQLITE_FULL:
+		return db_fail(db, Q_IO, "%s: no space left; nothing was changed; make room and try again", path);
+	case SQLITE_IOERR:
+		return db_fail(db, Q_IO, "%s: %s (%d); see dmesg and the disk", path, sqlite3_errstr(rc), rc);
+	case SQLITE_CORRUPT:
+		return db_fail(db, Q_IO, "%s: the file is damaged; restore a backup to a new name", path);
+	case SQLITE_NOTADB:
+		return db_fail(db, Q_CONFIG, "%s: not an SQLite database; see -d and Q_DB", path);
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+	case SQLITE_CANTOPEN:
+		return db_fail(db, Q_PERM, "%s: %s; check owner and mode of the file and its folder",
+		    path, sqlite3_errstr(rc));
+	case SQLITE_TOOBIG:
+		return db_fail(db, Q_DATA, "%s: value too big", path);
+	default:
+		return db_fail(db, Q_BUG, "%s: %s (%d)", path, sqlite3_errmsg(db->a), rc);
+	}
+}
+
+const char *
+db_version(void)
+{
+	static char text[32];
+
+	snprintf(text, sizeof text, "SQLite %s", sqlite3_libversion());
+	return text;
+}
+
+/* ---- waiting ---- */
+
+static int64_t
+monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/*
+ * SQLite's own handler backs off to 100 ms and so lets late comers pass; this one asks each
+ * millisecond or so.  It matters only for writers that do not take the turnstile.
+ */
+static int
+busy(void *arg, int n)
+{
+	struct db *db = arg;
+	struct timespec ts = { 0, 1000000 };
+	unsigned jitter;
+
+	if (n == 0 && !db->waiting)
+		db->deadline = monotonic() + db->busy_ms;
+	if (monotonic() >= db->deadline)
+		return 0;
+	sqlite3_randomness(sizeof jitter, &jitter);
+	ts.tv_nsec -= jitter % 500000;
+	nanosleep(&ts, NULL);
+	return 1;
+}
+
+static int
+log_length(void *arg, sqlite3 *a, const char *name, int frames)
+{
+	struct db *db = arg;
+
+	(void)a, (void)name;
+	db->frames = frames;
+	return SQLITE_OK;
+}
+
+/*
+ * The turnstile: writers queue on two locks of a side file, so that the one who leaves cannot
+ * pass the one who waits (with SQLite's busy handler alone one process starved seven).  Wait for
+ * 0; holding it wait for 1; let go of 0.  The kernel frees both when a holder dies.  OFD locks, since
+ * POSIX ones vanish with any close of the file.
+ */
+static int
+turn_op(int fd, int byte, bool lock, bool wait)
+{
+#ifdef F_OFD_SETLK
+	struct flock fl = { .l_type = lock ? F_WRLCK : F_UNLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
+
+	return fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &fl);
+#else
+	(void)byte;
+	return flock(fd, lock ? LOCK_EX | (wait ? 0 : LOCK_NB) : LOCK_UN);
+#endif
+}
+
+static void
+alarm_rings(int sig)
+{
+	(void)sig;			/* it only interrupts the wait */
+}
+
+static void
+turn_wait(struct db *db, int byte)
+{
+	struct sigaction ring = { .sa_handler = alarm_rings }, old;
+	struct itimerval tick = { { 0, 100000 }, { 0, 100000 } }, stop = { { 0, 0 }, { 0, 0 } };
+	int64_t give_up = monotonic() + db->busy_ms / 2;
+
+	if (db->turn[byte] == -1 || turn_op(db->turn[byte], byte, true, false) == 0)
+		return;
+	/* A holder that was stopped must not stop everybody: after a while BEGIN IMMEDIATE alone decides. */
+	sigaction(SIGALRM, &ring, &old);
+	setitimer(ITIMER_REAL, &tick, NULL);
+	while (turn_op(db->turn[byte], byte, true, true) == -1 && errno == EINTR && monotonic() < give_up)
+		;
+	setitimer(ITIMER_REAL, &stop, NULL);
+	sigaction(SIGALRM, &old, NULL);
+}
+
+/* A side file takes owner and mode from the database. */
+static int
+side_open(const struct db *db, const char *suffix)
+{
+	char name[PATH_MAX];
+	struct stat st;
+	int fd, tries;
+
+	if (snprintf(name, sizeof name, "%s%s", db->path, suffix) >= (int)sizeof name)
+		return -1;
+	for (tries = 0; tries < 3; tries++) {
+		fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		if (fd != -1 || errno != ENOENT || stat(db->path, &st) == -1)
+			return fd;
+		fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, st.st_mode & 0666);
+		if (fd != -1) {
+			if (fchown(fd, st.st_uid, st.st_gid) == -1)
+				(void)!fchown(fd, (uid_t)-1, st.st_gid);
+			fchmod(fd, st.st_mode & 0666);
+			return fd;
+		}
+	}
+	return -1;
+}
+
+static void
+turn_take(struct db *db)
+{
+	if (!db->opened_turn) {
+		db->opened_turn = true;
+		db->turn[0] = side_open(db, "-lock");
+#ifdef F_OFD_SETLK
+		db->turn[1] = db->turn[0];
+#else
+		db->turn[1] = side_open(db, "-lock2");
+#endif
+	}
+	turn_wait(db, 0);
+	turn_wait(db, 1);
+	if (db->turn[0] != -1)
+		turn_op(db->turn[0], 0, false, false);
+}
+
+static void
+turn_leave(struct db *db)
+{
+	if (db->turn[1] != -1)
+		turn_op(db->turn[1], 1, false, false);
+}
+
+/* ---- room on the disk ---- */
+
+static int64_t
+room(const struct db *db, int64_t *floor_bytes)
+{
+	struct statfs fs;
+	int64_t quarter;
+
+	if (statfs(db->path, &fs) == -1)
+		return INT64_MAX;
+	quarter = (int64_t)fs.f_blocks * fs.f_bsize / 4;
+	*floor_bytes = quarter < FLOOR ? quarter : FLOOR;
+	return (int64_t)fs.f_bavail * fs.f_bsize;
+}
+
+static char *
+reserve_name(const struct db *db, char buf[PATH_MAX])
+{
+	return snprintf(buf, PATH_MAX, "%s-reserve", db->path) < PATH_MAX ? buf : NULL;
+}
+
+/* Blocks kept back so that work can still be settled on a full disk. */
+static void
+reserve_make(struct db *db)
+{
+	int64_t low = 0, left = room(db, &low);
+	char name[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	if (left == INT64_MAX || left < low + 2 * (int64_t)RESERVE || reserve_name(db, name) == NULL ||
+	    (lstat(name, &st) == 0 && st.st_blocks * 512 >= RESERVE))
+		return;
+	if ((fd = side_open(db, "-reserve")) == -1)
+		return;
+	(void)!posix_fallocate(fd, 0, RESERVE);
+	close(fd);
+}
+
+static int
+room_check(struct db *db, bool adds)
+{
+	int64_t low = 0, left = room(db, &low);
+	char name[PATH_MAX];
+
+	if (adds && left < low)
+		return db_fail(db, Q_IO, "%s: disk nearly full (%lld KiB left); adds are refused below %lld KiB so that "
+		    "running work can settle; make room", db->path, (long long)left / 1024, (long long)low / 1024);
+	if (!adds && left < RESERVE_LOW && reserve_name(db, name) != NULL)
+		(void)!truncate(name, 0);
+	return Q_OK;
+}
+
+/* ---- opening ---- */
+
+static int
+no_directory(const char *path, int *fd)
+{
+	(void)path;
+	*fd = -1;
+	return SQLITE_CANTOPEN;		/* unixSync() takes this for "nothing to sync" */
+}
+
+/*
+ * SQLite syncs the folder at each process's first commit, as it opens the log with O_CREAT.  A log
+ * that already holds something had that sync by whoever wrote to it first.
+ */
+static void
+skip_directory_sync(const struct db *db)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+	struct stat st;
+
+	if (vfs != NULL && vfs->iVersion >= 3 && stat(db->wal, &st) == 0 && st.st_size > 0)
+		vfs->xSetSystemCall(vfs, "openDirectory", (sqlite3_syscall_ptr)no_directory);
+}
+
+/* A log needs memory that all processes share coherently; remote file systems only pretend to. */
+static const char *
+remote_fs(const char *path)
+{
+	static const struct { unsigned long magic; const char *name; } REMOTE[] = {
+		{ 0x6969, "NFS" }, { 0x517b, "SMB" }, { 0xfe534d42, "SMB" }, { 0xff534d42, "CIFS" },
+		{ 0x01021997, "9p" }, { 0x65735546, "FUSE or virtiofs" }, { 0x73757245, "Coda" },
+		{ 0x5346414f, "AFS" }, { 0x00c36400, "Ceph" }
+	};
+	struct statfs fs;
+
+	if (statfs(path, &fs) == -1)
+		return NULL;
+	for (size_t i = 0; i < sizeof REMOTE / sizeof *REMOTE; i++)
+		if (REMOTE[i].magic == ((unsigned long)fs.f_type & 0xffffffff))
+			return REMOTE[i].name;
+	return NULL;
+}
+
+static int
+exec_sql(struct db *db, sqlite3 *conn, const char *sql)
+{
+	int rc = sqlite3_exec(conn, sql, NULL, NULL, NULL);
+
+	return rc == SQLITE_OK ? Q_OK : fail_sqlite(db, rc);
+}
+
+static int
+connect_sql(struct db *db, sqlite3 **conn, int flags)
+{
+	int rc, on = -1;
+
+	rc = sqlite3_open_v2(db->path, conn, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	if (rc != SQLITE_OK)
+		return fail_sqlite(db, rc);
+	sqlite3_extended_result_codes(*conn, 1);
+	if (sqlite3_db_config(*conn, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, &on) != SQLITE_OK || on != 1 ||
+	    sqlite3_db_config(*conn, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, &on) != SQLITE_OK || on != 0 ||
+	    sqlite3_db_config(*conn, SQLITE_DBCONFIG_ENABLE_FKEY, 0, &on) != SQLITE_OK || on != 0)
+		return db_fail(db, Q_CONFIG, "%s is too old or built without what q needs", db_version());
+	sqlite3_wal_autocheckpoint(*conn, 0);
+	return exec_sql(db, *conn, "PRAGMA synchronous=FULL; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0");
+}
+
+/* Text of a one-value query into buf; the SQLite code. */
+static int
+one_text(sqlite3 *conn, const char *sql, char *buf, size_t size)
+{
+	sqlite3_stmt *st;
+	int rc = sqlite3_prepare_v2(conn, sql, -1, &st, NULL);
+
+	buf[0] = '\0';
+	if (rc != SQLITE_OK)
+		return rc;
+	if ((rc = sqlite3_step(st)) == SQLITE_ROW)
+		snprintf(buf, size, "%s", (const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int
+check_identity(struct db *db)
+{
+	char value[32];
+	int rc, version;
+
+	rc = one_text(db->a, VERSION, value, sizeof value);
+	if (rc == SQLITE_ERROR)		/* no such table */
+		return db_fail(db, Q_CONFIG, "%s: no queue tables in this database; next: qinit --into '%s', or see -d and Q_DB",
+		    db->path, db->path);
+	if (rc != SQLITE_OK)
+		return fail_sqlite(db, rc);
+	version = atoi(value);
+	if (version > DB_SCHEMA)
+		return db_fail(db, Q_CONFIG, "%s: made by a newer q (schema %s, this program knows %d); next: install that q",
+		    db->path, value, DB_SCHEMA);
+	if (version < DB_SCHEMA)
+		return db_fail(db, Q_CONFIG, "%s: made by an older q (schema '%s', this program needs %d); next: qinit --upgrade '%s'",
+		    db->path, value, DB_SCHEMA, db->path);
+	if (db->mode == DB_READ)
+		return Q_OK;
+	if (sqlite3_db_readonly(db->a, "main") == 1)
+		return db_fail(db, Q_PERM, "%s: no permission to write; check its owner and mode, and the mount", db->path);
+	if ((rc = one_text(db->a, "PRAGMA synchronous", value, sizeof value)) != SQLITE_OK)
+		return fail_sqlite(db, rc);
+	if (strcmp(value, "2") != 0)
+		return db_fail(db, Q_CONFIG, "%s: SQLite does not keep synchronous=FULL", db->path);
+	if ((rc = one_text(db->a, "PRAGMA journal_mode", value, sizeof value)) != SQLITE_OK)
+		return fail_sqlite(db, rc);
+	if (strcmp(value, "wal") != 0)
+		return db_fail(db, Q_CONFIG, "%s: journal mode is %s, q needs WAL; next: sqlite3 '%s' 'PRAGMA journal_mode=WAL'",
+		    db->path, value, db->path);
+	return Q_OK;
+}
+
+char *
+db_default_path(const char **why)
+{
+	const char *q = getenv("Q_DB"), *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	char *path = NULL;
+	int n;
+
+	*why = "out of memory";
+	if (q != NULL && *q != '\0')
+		return strdup(q);
+	if (base != NULL && *base == '/')
+		n = asprintf(&path, "%s/q/q.db", base);
+	else if (home != NULL && *home == '/')
+		n = asprintf(&path, "%s/.local/state/q/q.db", home);
+	else {
+		*why = "no queue file: neither Q_DB nor HOME is set; next: export Q_DB=/path/to/q.db";
+		return NULL;
+	}
+	return n == -1 ? NULL : path;
+}
+
+/* An absolute name with symbolic links followed, so that side files and turnstile are one for all. */
+static char *
+absolute(const char *path)
+{
+	char *real = realpath(path, NULL), *dir, *out = NULL, *slash;
+	const char *base;
+
+	if (real != NULL || errno != ENOENT)
+		return real != NULL ? real : strdup(path);
+	if ((dir = strdup(path)) == NULL)
+		return NULL;
+	slash = strrchr(dir, '/');
+	base = slash != NULL ? path + (slash - dir) + 1 : path;
+	if (slash == dir)
+		slash[1] = '\0';
+	else if (slash != NULL)
+		*slash = '\0';
+	real = realpath(slash != NULL ? dir : ".", NULL);
+	if (real == NULL)
+		out = strdup(path);
+	else if (asprintf(&out, "%s%s%s", real, strcmp(real, "/") == 0 ? "" : "/", base) == -1)
+		out = NULL;
+	free(real);
+	free(dir);
+	return out;
+}
+
+/* A handle with its names, not yet connected. */
+static int
+handle_new(struct db **out, const char *path, enum db_mode mode)
+{
+	struct db *db = calloc(1, sizeof *db);
+	const char *why = "out of memory", *wait = getenv("Q_BUSY_TIMEOUT");
+	char *given;
+
+	*out = db;
+	if (db == NULL)
+		return Q_TEMP;
+	db->mode = mode;
+	db->turn[0] = db->turn[1] = db->watch = -1;
+	db->busy_ms = BUSY_MS;
+	given = path != NULL ? strdup(path) : db_default_path(&why);
+	if (given == NULL)
+		return db_fail(db, Q_CONFIG, "%s", why);
+	if (*given == '\0')
+		db_fail(db, Q_NOINPUT, "the name of the queue file is empty; see -d and Q_DB");
+	db->path = absolute(given);
+	free(given);
+	if (db->path == NULL || asprintf(&db->wal, "%s-wal", db->path) == -1)
+		return db_fail(db, Q_TEMP, "out of memory");
+	if (wait != NULL && !when_duration(wait, &db->busy_ms, &why))
+		return db_fail(db, Q_CONFIG, "Q_BUSY_TIMEOUT: '%s' %s", wait, why);
+	if (strlen(db->path) + sizeof "-reserve" > PATH_MAX)
+		db_fail(db, Q_CONFIG, "%s: name too long", db->path);
+	return db->status;
+}
+
+/* Once per process, before the first connection. */
+static void
+configure(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	sqlite3_config(SQLITE_CONFIG_URI, 0);		/* "file:x?mode=memory" is a file name here */
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	/* A statement journal would take and give back 64 KiB at each statement that has triggers. */
+	sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, -1);
+}
+
+/* Side files without their database would be replayed into whatever is put there next. */
+static int
+missing(struct db *db)
+{
+	static const char *const SIDE[] = { "-wal", "-journal" };
+	char name[PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++)
+		if (snprintf(name, sizeof name, "%s%s", db->path, SIDE[i]) < PATH_MAX && lstat(name, &st) == 0)
+			return db_fail(db, Q_CONFIG, "%s: gone, but its log %s is there; "
+			    "put the file back, or move the log away", db->path, name);
+	return db_fail(db, Q_NOINPUT, "%s: no such queue file; next: qinit '%s', or see -d and Q_DB", db->path, db->path);
+}
+
+static int
+check_file(struct db *db)
+{
+	const char *fs;
+	struct stat st;
+
+	if (lstat(db->path, &st) == -1) {
+		if (errno == ENOENT || errno == ENOTDIR)
+			return missing(db);
+		return db_fail(db, Q_PERM, "%s: %s", db->path, strerror(errno));
+	}
+	if (!S_ISREG(st.st_mode))
+		return db_fail(db, Q_CONFIG, "%s: %s, not a queue file; see -d and Q_DB", db->path,
+		    S_ISDIR(st.st_mode) ? "a directory" : "not a regular file");
+	if (st.st_nlink > 1)		/* two names would have two logs */
+		return db_fail(db, Q_CONFIG, "%s: has %ju names (hard links), and each would have a log of its own; "
+		    "next: qinit '%s' ends a broken creation, else remove the other name", db->path, (uintmax_t)st.st_nlink, db->path);
+	if ((fs = remote_fs(db->path)) != NULL)
+		return db_fail(db, Q_CONFIG, "%s: on %s, where SQLite's log is not safe; put it on a local disk", db->path, fs);
+	return Q_OK;
+}
+
+static int
+open_checked(struct db *db)
+{
+	configure();
+	skip_directory_sync(db);
+	if (connect_sql(db, &db->a, SQLITE_OPEN_READWRITE) != Q_OK)
+		return db->status;
+	sqlite3_busy_handler(db->a, busy, db);
+	sqlite3_wal_hook(db->a, log_length, db);
+	return check_identity(db);
+}
+
+int
+db_open(struct db **out, const char *path, enum db_mode mode)
+{
+	int status = handle_new(out, path, mode);
+
+	if (status != Q_OK || (status = check_file(*out)) != Q_OK)
+		return status;
+	return open_checked(*out);
+}
+
+void
+db_close(struct db *db)
+{
+	if (db == NULL)
+		return;
+	for (int i = 0; i < db->nstmt; i++)
+		sqlite3_finalize(db->stmts[i].st);
+	sqlite3_close(db->b);
+	sqlite3_close(db->a);
+	if (db->turn[1] != db->turn[0] && db->turn[1] != -1)
+		close(db->turn[1]);
+	if (db->turn[0] != -1)
+		close(db->turn[0]);
+	if (db->watch != -1)
+		close(db->watch);
+	free(db->path);
+	free(db->wal);
+	free(db);
+}
+
+const char *
+db_path(const struct db *db)
+{
+	return db->path;
+}
+
+/* ---- transactions ---- */
+
+static bool
+log_is_long(const struct db *db)
+{
+	struct stat st;
+
+	if (db->mode == DB_STAY && db->frames > 0)
+		return db->frames >= STAY_FRAMES;
+	return stat(db->wal, &st) == 0 && st.st_size >= (off_t)ONCE_FRAMES * FRAME;
+}
+
+/*
+ * Copies the log into the file while a holds the write lock.  Failure is no reason to stop: the
+ * next writer tries again.
+ */
+static void
+checkpoint(struct db *db)
+{
+	int total = -1, copied = -1;
+	char unused[32];
+
+	if (db->b == NULL && connect_sql(db, &db->b, SQLITE_OPEN_READWRITE) == Q_OK)
+		one_text(db->b, "PRAGMA user_version", unused, sizeof unused);	/* only then it is in WAL mode */
+	if (db->b != NULL && db->status == Q_OK)
+		sqlite3_wal_checkpoint_v2(db->b, "main", SQLITE_CHECKPOINT_PASSIVE, &total, &copied);
+	db_clear(db);
+	if (total > LONG_FRAMES && copied < total)
+		snprintf(db->note, sizeof db->note, "the log has %d pages and a reader keeps %d of them from being copied; "
+		    "end long-running readers", total, total - copied);
+	db->shrink = db->mode == DB_ONCE || total > ONCE_FRAMES;
+	db->frames = 0;
+}
+
+int
+db_begin(struct db *db, bool adds)
+{
+	db_clear(db);
+	db->deadline = monotonic() + db->busy_ms;
+	if (room_check(db, adds) != Q_OK)
+		return db->status;
+	db->waiting = true;
+	turn_take(db);
+	if (exec_sql(db, db->a, "BEGIN IMMEDIATE") == Q_OK && log_is_long(db)) {
+		checkpoint(db);
+		reserve_make(db);
+		exec_sql(db, db->a, "ROLLBACK");
+		if (db->shrink)
+			exec_sql(db, db->a, "PRAGMA journal_size_limit=0");
+		exec_sql(db, db->a, "BEGIN IMMEDIATE");
+	}
+	db->waiting = false;
+	db->in_tx = sqlite3_get_autocommit(db->a) == 0;
+	if (db->status != Q_OK)
+		db_rollback(db);
+	return db->status;
+}
+
+static void
+end_statements(struct db *db)
+{
+	for (int i = 0; i < db->nstmt; i++)
+		sqlite3_reset(db->stmts[i].st);
+}
+
+void
+db_rollback(struct db *db)
+{
+	end_statements(db);
+	if (sqlite3_get_autocommit(db->a) == 0)
+		sqlite3_exec(db->a, "ROLLBACK", NULL, NULL, NULL);
+	db->in_tx = false;
+	turn_leave(db);
+}
+
+int
+db_commit(struct db *db)
+{
+	int rc;
+
+	if (db->status == Q_OK && !db->in_tx)
+		db_fail(db, Q_BUG, "commit without a transaction");
+	end_statements(db);
+	if (db->status == Q_OK) {
+		rc = sqlite3_exec(db->a, "COMMIT", NULL, NULL, NULL);
+		/* After a failed sync nobody knows what the disk holds; a failed write ended before the commit mark. */
+		if ((rc & 0xff) == SQLITE_IOERR && rc != SQLITE_IOERR_WRITE)
+			db_fail(db, Q_UNKNOWN, "%s: %s (%d) in commit; it may have happened: look with qls before you repeat",
+			    db->path, sqlite3_errstr(rc), rc);
+		else if (rc != SQLITE_OK)
+			fail_sqlite(db, rc);
+	}
+	db_rollback(db);		/* ends the turn; rolls back only what is still open */
+	if (db->shrink && db->status == Q_OK) {
+		db->shrink = false;
+		if (db->mode == DB_STAY)
+			exec_sql(db, db->a, "PRAGMA journal_size_limit=-1");
+	}
+	return db->status;
+}
+
+/* ---- statements ---- */
+
+struct stmt *
+db_prepare(struct db *db, const char *sql)
+{
+	struct stmt *s;
+	int i, rc;
+
+	for (i = 0; i < db->nstmt; i++)
+		if (db->stmts[i].sql == sql) {
+			s = &db->stmts[i];
+			sqlite3_reset(s->st);
+			sqlite3_clear_bindings(s->st);
+			return s;
+		}
+	if (db->nstmt == STMTS) {
+		db_fail(db, Q_BUG, "more than %d statements", STMTS);
+		return &db->stmts[0];
+	}
+	s = &db->stmts[db->nstmt++];
+	s->sql = sql;
+	s->db = db;
+	rc = sqlite3_prepare_v3(db->a, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->st, NULL);
+	if (rc != SQLITE_OK)
+		fail_sqlite(db, rc);
+	return s;
+}
+
+static int
+place(struct stmt *s, const char *name)
+{
+	int i = sqlite3_bind_parameter_index(s->st, name);
+
+	if (i == 0)
+		db_fail(s->db, Q_BUG, "no parameter %s in: %s", name, s->sql);
+	return i;
+}
+
+static void
+bound(struct stmt *s, int rc)
+{
+	if (rc != SQLITE_OK)
+		fail_sqlite(s->db, rc);
+}
+
+void
+db_int(struct stmt *s, const char *name, int64_t v)
+{
+	bound(s, sqlite3_bind_int64(s->st, place(s, name), v));
+}
+
+void
+db_opt(struct stmt *s, const char *name, int64_t v)
+{
+	if (v != -1)
+		db_int(s, name, v);
+}
+
+void
+db_text(struct stmt *s, const char *name, const char *v)
+{
+	if (v != NULL)
+		bound(s, sqlite3_bind_text(s->st, place(s, name), v, -1, SQLITE_STATIC));
+}
+
+void
+db_blob(struct stmt *s, const char *name, const void *v, size_t n)
+{
+	if (v != NULL)
+		bound(s, sqlite3_bind_blob64(s->st, place(s, name), v, n, SQLITE_STATIC));
+}
+
+int
+db_step(struct stmt *s)
+{
+	int rc;
+
+	if (s->db->status != Q_OK)
+		return -1;
+	rc = sqlite3_step(s->st);
+	if (rc == SQLITE_ROW)
+		return 1;
+	if (rc == SQLITE_DONE) {
+		sqlite3_reset(s->st);
+		return 0;
+	}
+	fail_sqlite(s->db, rc);
+	sqlite3_reset(s->st);
+	return -1;
+}
+
+int64_t
+db_run(struct stmt *s)
+{
+	int rc;
+
+	while ((rc = db_step(s)) == 1)
+		;
+	return rc == -1 ? -1 : sqlite3_changes64(s->db->a);
+}
+
+void
+db_reset(struct stmt *s)
+{
+	sqlite3_reset(s->st);
+}
+
+int64_t
+db_last_id(struct db *db)
+{
+	return sqlite3_last_insert_rowid(db->a);
+}
+
+int64_t
+db_col_int(struct stmt *s, int i)
+{
+	return sqlite3_column_type(s->st, i) == SQLITE_NULL ? -1 : sqlite3_column_int64(s->st, i);
+}
+
+const char *
+db_col_text(struct stmt *s, int i)
+{
+	return (const char *)sqlite3_column_text(s->st, i);
+}
+
+const void *
+db_col_blob(struct stmt *s, int i, size_t *n)
+{
+	const void *p = sqlite3_column_blob(s->st, i);
+
+	*n = (size_t)sqlite3_column_bytes(s->st, i);
+	return p == NULL && sqlite3_column_type(s->st, i) != SQLITE_NULL ? "" : p;
+}
+
+/* ---- wake-up ---- */
+
+int64_t
+db_data_version(struct db *db)
+{
+	struct stmt *s = db_prepare(db, DATA_VERSION);
+	int64_t v = db_step(s) == 1 ? db_col_int(s, 0) : -1;
+
+	db_reset(s);
+	return v;
+}
+
+int
+db_watch(struct db *db)
+{
+	if (db->watch == -1) {
+		db->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+		if (db->watch != -1 && inotify_add_watch(db->watch, db->wal, IN_MODIFY) == -1) {
+			close(db->watch);
+			db->watch = -1;
+		}
+	}
+	return db->watch;
+}
+
+void
+db_watch_drain(struct db *db)
+{
+	char buf[4096];
+
+	while (db->watch != -1 && read(db->watch, buf, sizeof buf) > 0)
+		;
+}
+
+/* ---- creating (qinit) ---- */
+
+static int
+sync_path(struct db *db, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+
+	if (fd == -1)
+		return db_fail(db, Q_IO, "%s: %s", path, strerror(errno));
+	rc = fsync(fd);
+	if (close(fd) == -1 || rc == -1)
+		return db_fail(db, Q_IO, "%s: sync: %s", path, strerror(errno));
+	return Q_OK;
+}
+
+static int
+folder_of(struct db *db, char buf[PATH_MAX])
+{
+	char *slash;
+
+	snprintf(buf, PATH_MAX, "%s", db->path);
+	if ((slash = strrchr(buf, '/')) == NULL)
+		return db_fail(db, Q_CREATE, "%s: no such folder", db->path);
+	slash[slash == buf] = '\0';
+	return Q_OK;
+}
+
+static int
+tables(struct db *db, const struct db_create *c)
+{
+	if (exec_sql(db, db->a, "BEGIN IMMEDIATE") != Q_OK || exec_sql(db, db->a, db_schema) != Q_OK ||
+	    (c->outbox && exec_sql(db, db->a, db_outbox) != Q_OK) || exec_sql(db, db->a, "COMMIT") != Q_OK)
+		sqlite3_exec(db->a, "ROLLBACK", NULL, NULL, NULL);
+	return db->status;
+}
+
+static int
+outbox(struct db *db)
+{
+	char found[32];
+	int rc = one_text(db->a, "SELECT 1 FROM sqlite_schema WHERE name = 'q_outbox'", found, sizeof found);
+
+	if (rc != SQLITE_OK)
+		return fail_sqlite(db, rc);
+	if (found[0] != '\0')
+		return Q_OK;
+	if (db_begin(db, false) == Q_OK && exec_sql(db, db->a, db_outbox) != Q_OK)
+		db_rollback(db);
+	return db->status != Q_OK ? db->status : db_commit(db);
+}
+
+/* The tables into the file of an application, which must already be in WAL mode: switching is its owner's act. */
+static int
+create_into(struct db *db, const struct db_create *c)
+{
+	char value[32];
+	int rc;
+
+	configure();
+	if (check_file(db) != Q_OK || connect_sql(db, &db->a, SQLITE_OPEN_READWRITE) != Q_OK)
+		return db->status;
+	sqlite3_busy_handler(db->a, busy, db);
+	rc = one_text(db->a, "PRAGMA journal_mode", value, sizeof value);
+	if (rc != SQLITE_OK)
+		return fail_sqlite(db, rc);
+	if (strcmp(value, "wal") != 0)
+		return db_fail(db, Q_CONFIG, "%s: journal mode is %s, q needs WAL; next: sqlite3 '%s' 'PRAGMA journal_mode=WAL'",
+		    db->path, value, db->path);
+	rc = one_text(db->a, VERSION, value, sizeof value);
+	if (rc == SQLITE_OK)
+		return check_identity(db) != Q_OK ? db->status : outbox(db);
+	turn_take(db);
+	db_clear(db);
+	if (tables(db, c) != Q_OK && one_text(db->a, VERSION, value, sizeof value) == SQLITE_OK)
+		db_clear(db);		/* another qinit was quicker */
+	turn_leave(db);
+	return db->status;
+}
+
+static int
+owner_and_mode(struct db *db, int fd, const struct db_create *c)
+{
+	struct group *gr = NULL;
+
+	if (c->group != NULL && (gr = getgrnam(c->group)) == NULL)
+		return db_fail(db, Q_CONFIG, "no group '%s' here", c->group);
+	if (gr != NULL && fchown(fd, (uid_t)-1, gr->gr_gid) == -1)
+		return db_fail(db, Q_PERM, "group %s: %s", c->group, strerror(errno));
+	if (fchmod(fd, c->mode != 0 ? c->mode : 0600) == -1)
+		return db_fail(db, Q_CREATE, "mode: %s", strerror(errno));
+	return Q_OK;
+}
+
+/* The complete file under a temporary name. */
+static int
+build(struct db *db, const char *temp, const struct db_create *c)
+{
+	char *final = db->path, value[16];
+	int fd, rc;
+
+	fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd == -1)
+		return db_fail(db, errno == EACCES || errno == EPERM ? Q_PERM : Q_CREATE, "%s: %s", temp, strerror(errno));
+	rc = owner_and_mode(db, fd, c);
+	close(fd);
+	if (rc != Q_OK)
+		return rc;
+	db->path = (char *)temp;	/* for connection and messages */
+	if (connect_sql(db, &db->a, SQLITE_OPEN_READWRITE) == Q_OK &&
+	    exec_sql(db, db->a, "PRAGMA page_size=4096; PRAGMA application_id=0x71756575") == Q_OK &&
+	    exec_sql(db, db->a, "PRAGMA user_version=1") == Q_OK) {	/* = DB_SCHEMA */
+		rc = one_text(db->a, "PRAGMA journal_mode=WAL", value, sizeof value);
+		if (rc != SQLITE_OK || strcmp(value, "wal") != 0)
+			rc == SQLITE_OK ? db_fail(db, Q_CREATE, "%s: WAL mode is not to be had here", final) : fail_sqlite(db, rc);
+		else if (tables(db, c) == Q_OK)
+			sqlite3_db_config(db->a, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);	/* nobody else knows the name */
+	}
+	rc = sqlite3_close(db->a);
+	db->a = NULL;
+	db->path = final;
+	if (rc != SQLITE_OK)
+		db_fail(db, Q_CREATE, "%s: close: %s", temp, sqlite3_errstr(rc));
+	return db->status != Q_OK ? db->status : sync_path(db, temp);
+}
+
+/* Never over an existing file.  Q_OK, Q_NO: somebody else was quicker. */
+static int
+publish(struct db *db, const char *temp)
+{
+	char folder[PATH_MAX];
+
+#ifdef RENAME_NOREPLACE
+	if (renameat2(AT_FDCWD, temp, AT_FDCWD, db->path, RENAME_NOREPLACE) == 0)
+		return folder_of(db, folder) != Q_OK ? db->status : sync_path(db, folder);
+	if (errno == EEXIST)
+		return Q_NO;
+#endif
+	if (link(temp, db->path) == -1)
+		return errno == EEXIST ? Q_NO : db_fail(db, Q_CREATE, "%s: %s", db->path, strerror(errno));
+	unlink(temp);
+	return folder_of(db, folder) != Q_OK ? db->status : sync_path(db, folder);
+}
+
+/* The default place may not exist yet: its folders are made, private; others are not. */
+static int
+make_folders(struct db *db)
+{
+	char *p;
+
+	for (p = strchr(db->path + 1, '/'); p != NULL; p = strchr(p + 1, '/')) {
+		*p = '\0';
+		if (mkdir(db->path, 0700) == -1 && errno != EEXIST)
+			db_fail(db, Q_CREATE, "%s: %s", db->path, strerror(errno));
+		*p = '/';
+	}
+	return db->status;
+}
+
+/* A creation by link(2) that died between link and unlink left two names: finish it. */
+static void
+finish_link(const struct db *db, const char *temp)
+{
+	struct stat a, b;
+
+	if (lstat(db->path, &a) == 0 && lstat(temp, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
+		unlink(temp);
+}
+
+static void
+clear(const char *temp)
+{
+	static const char *const SIDE[] = { "", "-journal", "-wal", "-shm" };
+	char name[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++)
+		if (snprintf(name, sizeof name, "%s%s", temp, SIDE[i]) < PATH_MAX)
+			unlink(name);
+}
+
+int
+db_create(struct db **out, const struct db_create *c)
+{
+	char temp[PATH_MAX], folder[PATH_MAX];
+	const char *fs;
+	struct stat st;
+	struct db *db;
+	int lock, status = handle_new(out, c->path, DB_ONCE);
+
+	db = *out;
+	if (status != Q_OK)
+		return status;
+	if (c->into)
+		return create_into(db, c);
+	if (c->path == NULL && make_folders(db) != Q_OK)
+		return db->status;
+	if (folder_of(db, folder) != Q_OK)
+		return db->status;
+	if (stat(folder, &st) == -1)
+		return db_fail(db, Q_CREATE, "%s: %s; next: mkdir -p '%s'", folder, strerror(errno), folder);
+	if ((fs = remote_fs(folder)) != NULL)
+		return db_fail(db, Q_CONFIG, "%s: on %s, where SQLite's log is not safe; choose a local disk", db->path, fs);
+	if (snprintf(temp, sizeof temp, "%s-new", db->path) >= (int)sizeof temp - 10)
+		return db_fail(db, Q_CREATE, "%s: name too long", db->path);
+	/*
+	 * One temporary name, and creators take turns on the folder, so that a dead creator's
+	 * remains are known for what they are and cleared by the next.
+	 */
+	if ((lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1 || flock(lock, LOCK_EX) == -1)
+		return db_fail(db, Q_CREATE, "%s: %s", folder, strerror(errno));
+	finish_link(db, temp);
+	status = Q_NO;
+	if (lstat(db->path, &st) == -1 && errno == ENOENT) {
+		if (missing(db) == Q_NOINPUT) {
+			db_clear(db);
+			configure();
+			clear(temp);
+			if (build(db, temp, c) == Q_OK)
+				status = publish(db, temp);
+			if (status != Q_OK)
+				clear(temp);
+		}
+	}
+	close(lock);
+	if (db->status != Q_OK)
+		return db->status;
+	if (check_file(db) != Q_OK || open_checked(db) != Q_OK || (c->outbox && outbox(db) != Q_OK))
+		return db->status;
+	reserve_make(db);
+	return Q_OK;
+}

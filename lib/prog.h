@@ -1,0 +1,53 @@
+/*
+ * prog.h - what every main() does the same way: descriptors, options, help, messages,
+ * the exit.  Unlike libq these functions print and exit.
+ */
+#ifndef PROG_H
+#define PROG_H
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "q.h"
+
+struct prog {
+	const char *name;	/* "qadd" */
+	const char *help;	/* starts with "usage: ", fits a screen */
+	const char *shorts;	/* getopt string, "+:" first if a command follows; without hVd */
+	const struct option *longs;	/* without help, version, database */
+	bool quiet;
+	const char *database;	/* -d */
+};
+extern struct prog *prog;	/* the running program, set by prog_start */
+
+/* First act of main: descriptors 0-2 plugged, SIGPIPE and SIGXFSZ ignored (read-only programs: SIGPIPE default). */
+void prog_start(struct prog *, bool changes_file);
+
+/* Next option as getopt_long(3) gives it, -1 at the end.  -h and -V act and exit, -d is kept.
+ * Unknown, abbreviated and argument-less options exit 64 with one line. */
+int prog_option(int argc, char *argv[]);
+
+/* "prog: what: why" on stderr, one line, control bytes escaped. */
+void prog_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void prog_die(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+_Noreturn void prog_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* 64, names --help */
+
+/* Open the queue file of -d or die. */
+struct db *prog_open(enum db_mode);
+/* Die with the handle's message unless status is Q_OK. */
+void prog_check(struct db *, int status);
+/* Option values, or die with 64 naming the option. */
+int64_t prog_int(const char *option, const char *value, int64_t lo, int64_t hi);
+int64_t prog_duration(const char *option, const char *value);
+int64_t prog_now(void);
+
+/* INT, TERM and HUP set prog_signal and interrupt a blocking call, instead of killing. */
+extern volatile sig_atomic_t prog_signal;
+void prog_catch(void);
+
+/* Last act: stdout flushed, closed and checked (74 if lost, unless status is already worse), then _exit. */
+_Noreturn void prog_exit(int status);
+
+#endif

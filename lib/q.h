@@ -1,0 +1,277 @@
+/*
+ * q.h - libq: everything two programs share.
+ *
+ * Status: functions that can fail return an enum q_status; the message of a
+ * failure that concerns the file is kept in its handle (db_message).  Nothing
+ * declared here exits or prints, because qwork and qhook must survive a busy
+ * file; lib/prog.h is the layer that turns a status into a message and an exit.
+ * Time: int64_t milliseconds since 1970 UTC ("ms"), only from when_now();
+ * leases alone use the boot clock.  Sizes are bytes.
+ * Memory: "borrowed" pointers belong to libq and live until the call named
+ * beside them; what the caller must free is said where it is returned.
+ */
+#ifndef Q_H
+#define Q_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "db.h"
+
+#define Q_VERSION "0.1.0"
+
+/* Also the exit status of every program; q(7) tells people what each means. */
+enum q_status {
+	Q_OK = 0,
+	Q_NO = 1,		/* a clean no */
+	Q_USAGE = 64,
+	Q_DATA = 65,		/* bad input; nothing was stored */
+	Q_NOINPUT = 66,		/* no such file, job */
+	Q_UNKNOWN = 69,		/* may have happened */
+	Q_BUG = 70,
+	Q_CREATE = 73,
+	Q_IO = 74,		/* disk, damage, output not written; nothing happened */
+	Q_TEMP = 75,		/* not now */
+	Q_LOST = 76,		/* the claim is somebody else's */
+	Q_PERM = 77,
+	Q_CONFIG = 78
+};
+
+/* ---- when.c: durations, instants, zones, clocks -------------------------- */
+
+#define WHEN_MAX INT64_C(253402300799999)	/* 9999-12-31T23:59:59.999Z */
+#define WHEN_TEXT 32				/* bytes that when_text() needs */
+
+/* The wall clock in ms.  Q_NOW (RFC 3339) freezes it; a bad Q_NOW gives -1. */
+int64_t when_now(void);
+
+/*
+ * The boot clock: ms since boot, suspended time included, unmoved by clock steps;
+ * id names the boot ("" where the system has none).  Q_BOOT=ID:MS replaces both.
+ * Returns ms, or -1 for a bad Q_BOOT or a system without the clock.
+ */
+int64_t when_boot(char id[40]);
+
+/*
+ * "500ms", "10s", "1h30m", "2d", "1w": parts from the largest unit to the smallest,
+ * each at most once, whole numbers; a bare "0" is allowed, no other bare number.
+ * At most 3650d.  False: *why says what is wrong (a constant).
+ */
+bool when_duration(const char *s, int64_t *ms, const char **why);
+
+/*
+ * One instant, in ms: RFC 3339 (blank or T; seconds and fraction optional), "@SECONDS[.fff]",
+ * "now", "+DUR" (after base); and with a zone (an IANA name, else NULL) also
+ * "YYYY-MM-DD HH:MM[:SS]", "today HH:MM", "tomorrow HH:MM" (today is base's date in the zone).
+ * A local time without a zone is refused.  A local time that a clock change skips is refused; one that
+ * comes twice is the first of the two.  False: *why says what is wrong (a constant).
+ */
+bool when_instant(const char *s, const char *zone, int64_t base, int64_t *ms, const char **why);
+
+/*
+ * When a job is due: base + in, or `at`.  at as in when_instant() (then in must be 0), or "HH:MM":
+ * the date of base+in in the zone at that time, the next day if that is already past; a minute
+ * that a clock change skips is the first one after it.  jitter_ms and share (0 <= share < 1) add
+ * share*jitter_ms at the end.  NULL at: base + in.
+ */
+struct when_due {
+	int64_t base, in, jitter_ms;
+	const char *at, *zone;
+	double share;
+};
+bool when_due(const struct when_due *, int64_t *ms, const char **why);
+
+/* Is this a zone the system knows ("Europe/Berlin", "UTC")?  False: *why. */
+bool when_zone(const char *zone, const char **why);
+
+/* "2026-06-02T12:01:00Z" (whole seconds) or, with millis, "...:00.123Z", into buf; returns buf. */
+char *when_text(char buf[WHEN_TEXT], int64_t ms, bool millis);
+
+/* "in 2d3h", "4m12s ago", "now": two units at most, for people; returns buf. */
+char *when_relative(char buf[WHEN_TEXT], int64_t ms, int64_t now);
+
+/* "1m30s", "250ms": a duration for people and messages, exact; returns buf. */
+char *when_span(char buf[WHEN_TEXT], int64_t ms);
+
+/* ---- text.c: names, numbers, UTF-8, escaping ----------------------------- */
+
+bool text_utf8(const void *, size_t);		/* valid UTF-8 (RFC 3629), NUL allowed */
+bool text_queue(const char *);			/* [A-Za-z0-9_][A-Za-z0-9._-]{0,63}, not all digits */
+const char *text_name_fault(const char *);	/* type, key, entity: NULL, or what is wrong: empty, over 255 bytes, control bytes, not UTF-8 */
+bool text_int(const char *, int64_t lo, int64_t hi, int64_t *);	/* decimal digits only */
+
+/* JSON: a string literal; bytes that are not UTF-8 become U+FFFD. */
+void text_json(FILE *, const char *, size_t);
+
+/*
+ * JSON member(s) for bytes that may be anything: "name":VALUE where a JSON object or array
+ * appears as itself on one line with its literals untouched, other UTF-8 text as a string, and
+ * other bytes as "name_base64".  NULL p gives null.
+ */
+void text_json_bytes(FILE *, const char *name, const void *p, size_t n);
+
+/* For people: control bytes, bidi marks and broken UTF-8 made visible as \xNN or \u{NNNN}; cut to at most `width` columns with a mark if width > 0. */
+void text_show(FILE *, const void *, size_t, int width);
+
+/* One TSV field: tab, newline, carriage return, backslash as \t \n \r \\, other control bytes as \xNN. */
+void text_tsv(FILE *, const void *, size_t);
+
+/* Edit distance search: the nearest of `names` (NULL-terminated), or NULL if none is near. */
+const char *text_nearest(const char *word, const char *const *names);
+
+/* ---- job.c: every state transition, once --------------------------------- */
+
+#define JOB_PAYLOAD_MAX (1 << 20)	/* bytes */
+#define JOB_LEASE_MS (5 * 60 * 1000)	/* default lease */
+#define JOB_CLAIM_MAX 10000		/* jobs in one claim */
+#define JOB_CLAIM_TEXT 64		/* bytes that claim_text() needs */
+
+enum job_dup { DUP_KEEP, DUP_STRICT, DUP_REPLACE };
+
+struct job_new {			/* absent text is NULL, absent number -1 */
+	const char *queue, *type, *key, *entity, *zone;
+	int64_t priority;		/* 0 to 9, smaller first */
+	int64_t due_ms, event_ms;	/* event_ms -1: the due time */
+	int64_t attempts, window_ms, base_ms, cap_ms;	/* retry policy of its own */
+	const void *payload;
+	size_t payload_len;
+	enum job_dup dup;
+};
+
+enum job_added { ADD_NEW, ADD_KNOWN, ADD_DIFFERS, ADD_REPLACED };	/* DIFFERS: known, other payload */
+
+/* Add one job, inside db_begin()..db_commit().  Q_DATA: refused (strict, names, size). */
+int job_add(struct db *, const struct job_new *, int64_t now, int64_t *id, enum job_added *);
+
+/* The job that a key holds, without a transaction; *id 0 if the key is free. */
+int job_key(struct db *, const char *queue, const char *key, int64_t now, int64_t *id);
+
+/* A claim: the word that people and scripts hold, "ID.FENCE.NONCE" (nonce: 8 hex digits). */
+struct claim { int64_t id, fence, nonce; };
+bool claim_parse(const char *, struct claim *);
+char *claim_text(char buf[JOB_CLAIM_TEXT], const struct claim *);
+
+struct job_want {			/* what to claim */
+	char *const *queues;
+	int nqueues;
+	const char *type;		/* NULL: any */
+	int64_t lease_ms;
+	const char *worker;
+	int n;				/* at most this many, <= JOB_CLAIM_MAX */
+};
+
+/*
+ * Take due jobs in the order priority, due time, id; first take back the claims whose lease
+ * is over.  Inside db_begin()..db_commit(): the claims hold only after db_commit() said Q_OK.
+ */
+int job_claim(struct db *, const struct job_want *, int64_t now, struct claim *, int *got);
+
+/* When the next job of these queues can become claimable by itself (due time or lease end), as a wall ms; INT64_MAX: not by time. */
+int job_next(struct db *, const struct job_want *, int64_t now, int64_t *at);
+
+/* The claim's lease ends lease_ms from now on the boot clock.  Q_LOST: not held any more. */
+int job_renew(struct db *, const struct claim *, int64_t lease_ms);
+
+enum job_outcome { OUT_DONE, OUT_FAILED, OUT_DEFERRED, OUT_RELEASED, OUT_LOST };
+
+struct job_settle {
+	enum job_outcome outcome;
+	bool dead;			/* OUT_FAILED: no retry */
+	int64_t due_ms;			/* next due time if failed or deferred; -1: by the backoff */
+	int64_t count;			/* what the run produced; -1: not said */
+	int exit, signal;		/* of the handler; -1: none */
+	const char *reason;		/* or NULL */
+	const void *result;		/* or NULL */
+	size_t result_len;
+};
+
+/*
+ * Settle a claim, inside db_begin()..db_commit().  Settling again with the token that settled
+ * it, to the same outcome, is Q_OK.  Q_LOST: stale, nothing changed; db_message() says why.
+ * *state, if not NULL, is set to the state the job is in now (a constant).
+ */
+int job_settle(struct db *, const struct claim *, const struct job_settle *, int64_t now, const char **state);
+
+/* ---- list.c: reading jobs ------------------------------------------------ */
+
+struct job {				/* absent text is NULL, absent number -1 */
+	int64_t id, fence, nonce, priority, spent, generation;
+	int64_t added_ms, due_ms, event_ms, claimed_ms, settled_ms, attempts;
+	int64_t exit, signal, count, blocked_by;
+	const char *queue, *type, *key, *entity, *state, *zone, *worker, *outcome, *reason;
+	const void *result, *payload;
+	size_t result_len, payload_len;
+};
+
+/* One job whole; what it points to is borrowed until the next job_get().  Q_NOINPUT: no such id. */
+int job_get(struct db *, int64_t id, struct job *);
+
+/* The job record (q(7)) as one line of JSON; with `claim`, its claim word. */
+void job_print(FILE *, const struct job *, bool claim);
+
+/* One attempt of the ledger; borrowed like struct job until the next callback. */
+struct attempt {
+	int64_t generation, attempt, fence, due_ms, started_ms, finished_ms, exit, signal, count;
+	const char *outcome, *state, *zone, *worker, *reason;
+	const void *result;
+	size_t result_len;
+};
+/* All attempts of a job, the newest first. */
+int job_attempts(struct db *, int64_t id, int (*each)(const struct attempt *, void *), void *);
+
+enum { ST_PENDING = 1, ST_CLAIMED = 2, ST_FAILED = 4, ST_DONE = 8, ST_DEAD = 16, ST_CANCELLED = 32,
+	ST_OPEN = ST_PENDING | ST_CLAIMED | ST_FAILED, ST_ALL = 63 };
+
+struct job_filter {			/* NULL, 0, -1: any */
+	char *const *queues;
+	int nqueues;
+	unsigned states;
+	const char *type, *key, *entity, *reason;	/* reason: a part of it */
+	int64_t older_ms, newer_ms;	/* added before, at or after */
+};
+bool job_state(const char *word, unsigned *states);	/* "dead", "open", "all", "failed,dead" */
+
+/*
+ * Calls each(id) for the jobs that match: claimed, then claimable in claim order, then blocked, then
+ * finished by id.  Constant memory, no read transaction longer than a page, so a job that moves
+ * while the list runs can be met twice or not at all.  Stops when each() returns non-zero and returns that.
+ */
+int job_list(struct db *, const struct job_filter *, int (*each)(int64_t id, void *), void *);
+
+struct job_count { const char *queue; int64_t pending, claimed, failed, done, dead, cancelled, blocked; };
+/* Per queue, by name; blocked counts again those pending or failed jobs that wait for their entity. */
+int job_counts(struct db *, int (*each)(const struct job_count *, void *), void *);
+
+/* ---- read.c: records from a stream --------------------------------------- */
+
+/* Records up to a delimiter (or the whole stream, delim -1), each at most max bytes, buffer reused. */
+struct reader {
+	int fd, delim;
+	size_t max, start, end, cap;
+	int64_t number;			/* of the last record, from 1 */
+	bool eof, terminated;		/* terminated: the last record had its delimiter */
+	char *buf;
+};
+void reader_init(struct reader *, int fd, int delim, size_t max);
+/* Q_OK with the record (borrowed until the next call), Q_NO at the end, Q_DATA if it is too long, Q_IO, Q_TEMP (interrupted). */
+int reader_next(struct reader *, char **rec, size_t *n);
+
+/* ---- record.c: a job from a JSON record (qadd --jsonl) ------------------- */
+
+/*
+ * Reads one job record into *job (queue, type, key, entity, priority, payload, times; the rest is
+ * ignored).  Values already in *job are the defaults.  A payload object, array or number keeps its own bytes.
+ * Borrowed until the next call.  False: *why.
+ */
+bool record_parse(const char *text, size_t n, int64_t now, struct job_new *job, const char **why);
+/* The claim in a line that is either a claim word or a job record; ids likewise. */
+bool record_claim(const char *line, size_t n, struct claim *);
+bool record_id(const char *line, size_t n, int64_t *id);
+
+
+
+
+
+#endif

@@ -1,0 +1,702 @@
+/*
+ * when.c - durations, instants, zones, clocks.
+ *
+ * Instants are read and written by integer arithmetic.  libc is asked for one thing only, what
+ * the clock on the wall of a zone shows, by setting TZ for the length of a call: so the functions
+ * that take a zone are not for two threads at once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "q.h"
+
+_Static_assert(sizeof(time_t) >= 8, "a 32-bit time_t ends in 2038");
+
+#define DAY INT64_C(86400)			/* seconds */
+#define DURATION_MAX (3650 * DAY * 1000)	/* ms */
+#define ZONE_NAME 64				/* bytes, far above the longest name in use */
+
+static const struct unit {
+	const char *name;
+	int64_t ms;
+} units[] = {
+	{ "w", 7 * DAY * 1000 },
+	{ "d", DAY * 1000 },
+	{ "h", 3600 * 1000 },
+	{ "m", 60 * 1000 },
+	{ "s", 1000 },
+	{ "ms", 1 }
+};
+#define NUNITS (sizeof(units) / sizeof(units[0]))
+
+static const char RANGE[] = "outside the years 1970 to 9999";
+static const char NO_ZONE[] = "a local time needs a zone: name one (tz), or write Z or an offset such as +02:00";
+
+static bool
+fail(const char **why, const char *text)
+{
+	*why = text;
+	return false;
+}
+
+static bool
+in_range(int64_t ms)
+{
+	return ms >= 0 && ms <= WHEN_MAX;
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* ASCII, whatever the locale says. */
+static bool
+is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* ---- the calendar -------------------------------------------------------- */
+
+static bool
+leap_year(int64_t year)
+{
+	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+static int
+month_days(int64_t year, int month)
+{
+	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+
+	return days[month - 1] + (month == 2 && leap_year(year));
+}
+
+/* Days in the first n years of a cycle of 400, which starts with a year 1. */
+static int64_t
+year_days(int64_t n)
+{
+	return 365 * n + n / 4 - n / 100 + n / 400;
+}
+
+#define CYCLE INT64_C(146097)		/* days in 400 years */
+#define EPOCH INT64_C(719162)		/* days from 0001-01-01 to 1970-01-01 */
+
+/* Seconds since 1970 if the fields are UTC. */
+static int64_t
+seconds(int64_t year, int month, int day, int hour, int min, int sec)
+{
+	int64_t n = year_days(year - 1) - EPOCH + day - 1;
+
+	for (int m = 1; m < month; m++)
+		n += month_days(year, m);
+	return n * DAY + hour * 3600 + min * 60 + sec;
+}
+
+/* Which day since 1970 a second belongs to. */
+static int64_t
+day_of(int64_t sec)
+{
+	return sec / DAY - (sec % DAY < 0);
+}
+
+/* ---- durations ----------------------------------------------------------- */
+
+bool
+when_duration(const char *s, int64_t *ms, const char **why)
+{
+	static const char too_long[] = "longer than 3650d";
+	int64_t sum = 0;
+	size_t next = 0;	/* the largest unit that may still come */
+
+	if (*s == '\0')
+		return fail(why, "an empty duration");
+	if (strcmp(s, "0") == 0) {
+		*ms = 0;
+		return true;
+	}
+	while (*s != '\0') {
+		int64_t n = 0;
+		size_t len = 0, u;
+
+		if (!is_digit(*s))
+			return fail(why, "not a duration: write 500ms, 10s, 5m, 1h30m, 2d or 1w");
+		for (; is_digit(*s); s++) {
+			n = n * 10 + (*s - '0');
+			if (n > DURATION_MAX)
+				return fail(why, too_long);
+		}
+		if (*s == '\0')
+			return fail(why, "a number needs a unit: write 10s, 10m, 10h or 10d");
+		if (*s == '.' || *s == ',')
+			return fail(why, "whole numbers only: write 1h30m for an hour and a half");
+		while (is_letter(s[len]))
+			len++;
+		for (u = 0; u < NUNITS; u++)
+			if (strlen(units[u].name) == len && strncmp(units[u].name, s, len) == 0)
+				break;
+		if (u == NUNITS && len == 1 && *s == 'M')
+			return fail(why, "no unit M: m is minutes, and months have no fixed length (30d)");
+		if (u == NUNITS)
+			return fail(why, "unknown unit: the units are ms, s, m, h, d and w");
+		if (u < next)
+			return fail(why, "parts go from the largest unit to the smallest, each at most once");
+		if (n > (DURATION_MAX - sum) / units[u].ms)
+			return fail(why, too_long);
+		sum += n * units[u].ms;
+		next = u + 1;
+		s += len;
+	}
+	*ms = sum;
+	return true;
+}
+
+/* The parts of a duration, largest first, weeks as days, `max` of them in a row; the rest is cut off. */
+static char *
+parts(char *p, size_t size, uint64_t ms, size_t max)
+{
+	char *end = p + size;
+	size_t u = 1, last;
+
+	while (u < NUNITS - 1 && ms < (uint64_t)units[u].ms)
+		u++;
+	last = u + max;
+	for (; u < NUNITS && u < last; u++) {
+		uint64_t n = ms / (uint64_t)units[u].ms;
+
+		ms %= (uint64_t)units[u].ms;
+		if (n > 0)
+			p += snprintf(p, (size_t)(end - p), "%" PRIu64 "%s", n, units[u].name);
+	}
+	return p;
+}
+
+char *
+when_relative(char buf[WHEN_TEXT], int64_t ms, int64_t now)
+{
+	uint64_t diff = ms > now ? (uint64_t)ms - (uint64_t)now : (uint64_t)now - (uint64_t)ms;
+	bool later = ms > now;
+
+	if (diff < 1000) {
+		memcpy(buf, "now", sizeof("now"));
+		return buf;
+	}
+	diff -= diff % 1000;
+	if (later) {
+		memcpy(buf, "in ", 3);
+		parts(buf + 3, WHEN_TEXT - 3, diff, 2);
+	} else
+		memcpy(parts(buf, WHEN_TEXT - 4, diff, 2), " ago", sizeof(" ago"));
+	return buf;
+}
+
+char *
+when_span(char buf[WHEN_TEXT], int64_t ms)
+{
+	char *p = buf;
+
+	if (ms == 0) {
+		memcpy(buf, "0s", sizeof("0s"));
+		return buf;
+	}
+	if (ms < 0)
+		*p++ = '-';
+	parts(p, WHEN_TEXT - 1, ms < 0 ? 0 - (uint64_t)ms : (uint64_t)ms, NUNITS);
+	return buf;
+}
+
+/* ---- zones --------------------------------------------------------------- */
+
+bool
+when_zone(const char *zone, const char **why)
+{
+	const char *dir = getenv("TZDIR"), *p;
+	char path[4096], magic[4];
+	ssize_t n;
+	int fd;
+
+	/* libc takes a name that it does not know for UTC, so the name is checked here. */
+	for (p = zone; is_letter(*p) || is_digit(*p) || (*p != '\0' && strchr("_+-./", *p) != NULL); p++)
+		continue;
+	if (*p != '\0' || p == zone || p - zone > ZONE_NAME || *zone == '/' || *zone == '.' ||
+	    strstr(zone, "..") != NULL || strstr(zone, "//") != NULL || p[-1] == '/')
+		return fail(why, "not the name of a zone: write one like Europe/Berlin or UTC");
+	if (strncmp(zone, "right/", 6) == 0)
+		return fail(why, "a zone that counts leap seconds, as no clock here does: leave out right/");
+	if (strcmp(zone, "UTC") == 0)
+		return true;
+	if (dir == NULL || *dir == '\0')
+		dir = "/usr/share/zoneinfo";
+	if (snprintf(path, sizeof(path), "%s/%s", dir, zone) >= (int)sizeof(path))
+		return fail(why, "TZDIR is too long");
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1) {
+		if (errno != ENOENT && errno != ENOTDIR)
+			return fail(why, "the file of this zone cannot be read");
+		if (access(dir, F_OK) == -1)
+			return fail(why, "this system has no time zones (only UTC): install tzdata");
+		return fail(why, "unknown zone: write its name like Europe/Berlin, or UTC");
+	}
+	n = read(fd, magic, sizeof(magic));
+	close(fd);
+	if (n != (ssize_t)sizeof(magic) || memcmp(magic, "TZif", sizeof(magic)) != 0)
+		return fail(why, "not a time zone: its file does not start with TZif");
+	return true;
+}
+
+/* *saved is the caller's TZ or NULL. */
+static bool
+zone_leave(char *saved, const char **why)
+{
+	int r = saved != NULL ? setenv("TZ", saved, 1) : unsetenv("TZ");
+
+	free(saved);
+	tzset();
+	return r == 0 || fail(why, "out of memory");
+}
+
+static bool
+zone_enter(const char *zone, char **saved, const char **why)
+{
+	const char *old = getenv("TZ");
+	char tz[1 + ZONE_NAME + 1];
+	size_t area = strcspn(zone, "/");
+
+	if (!when_zone(zone, why))
+		return false;
+	*saved = NULL;
+	if (old != NULL && (*saved = strdup(old)) == NULL)
+		return fail(why, "out of memory");
+	/* The colon says that it is a file; UTC shall work without one. */
+	snprintf(tz, sizeof(tz), ":%s", zone);
+	if (setenv("TZ", strcmp(zone, "UTC") == 0 ? "UTC0" : tz, 1) == -1) {
+		free(*saved);
+		return fail(why, "out of memory");
+	}
+	tzset();
+	/* A file that libc cannot use is UTC to glibc, named after the first letters of TZ. */
+	if (zone[area] == '/' && strlen(tzname[0]) == area && strncmp(tzname[0], zone, area) == 0)
+		return zone_leave(*saved, why) && fail(why, "the file of this zone cannot be used");
+	return true;
+}
+
+/* What the wall shows at an instant, in seconds as if it were UTC.  Between zone_enter() and zone_leave(). */
+static int64_t
+wall(int64_t sec)
+{
+	time_t t = (time_t)sec;
+	struct tm tm;
+
+	/* It fails only for years that do not fit an int. */
+	if (localtime_r(&t, &tm) == NULL)
+		return sec;
+	return seconds(tm.tm_year + INT64_C(1900), tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+/*
+ * The first instant at which the wall shows `local`.  False: a clock change skips it, and *sec is
+ * the first instant after the change.  mktime() is of no use: how it treats both cases is not defined.
+ */
+static bool
+from_wall(int64_t local, int64_t *sec)
+{
+	int64_t lo = local - DAY, hi = local + DAY;
+	int64_t a = local - (wall(lo) - lo), b = local - (wall(hi) - hi);
+	int64_t first = a < b ? a : b, second = a < b ? b : a;
+
+	if (wall(first) == local || wall(second) == local) {
+		*sec = wall(first) == local ? first : second;
+		return true;
+	}
+	while (hi - lo > 1) {
+		int64_t mid = lo + (hi - lo) / 2;
+
+		if (wall(mid) > local)
+			hi = mid;
+		else
+			lo = mid;
+	}
+	*sec = hi;
+	return false;
+}
+
+/* ---- instants ------------------------------------------------------------ */
+
+/* Exactly n digits. */
+static bool
+number(const char **s, int n, int *v)
+{
+	*v = 0;
+	for (; n > 0; n--, (*s)++) {
+		if (!is_digit(**s))
+			return false;
+		*v = *v * 10 + (**s - '0');
+	}
+	return true;
+}
+
+/* "" or ".digits", in ms; what is finer is cut off. */
+static bool
+fraction(const char **s, int *ms)
+{
+	*ms = 0;
+	if (**s != '.')
+		return true;
+	(*s)++;
+	if (!is_digit(**s))
+		return false;
+	for (int scale = 100; is_digit(**s); (*s)++, scale /= 10)
+		*ms += scale * (**s - '0');
+	return true;
+}
+
+/* The whole of s is HH:MM; *min may still be none of a day (-1). */
+static bool
+time_of_day(const char *s, int *min)
+{
+	int hour, minute;
+
+	if (!number(&s, 2, &hour) || *s++ != ':' || !number(&s, 2, &minute) || *s != '\0')
+		return false;
+	*min = hour > 23 || minute > 59 ? -1 : hour * 60 + minute;
+	return true;
+}
+
+static const char NO_TIME[] = "no such time of day: 00:00 to 23:59";
+
+/* A local time that somebody wrote down, to an instant. */
+static bool
+written(int64_t local, const char *zone, int64_t *sec, const char **why)
+{
+	char *saved;
+	bool there;
+
+	if (zone == NULL)
+		return fail(why, NO_ZONE);
+	if (!zone_enter(zone, &saved, why))
+		return false;
+	there = from_wall(local, sec);
+	if (!zone_leave(saved, why))
+		return false;
+	return there || fail(why, "a clock change skips this local time: it does not exist in the zone");
+}
+
+/* "HH:MM" of the date on which base falls in the zone, or of a later one. */
+static bool
+on_day(const char *hhmm, int later, const char *zone, int64_t base, int64_t *ms, const char **why)
+{
+	char *saved;
+	int64_t day, sec;
+	int min;
+
+	if (!time_of_day(hhmm, &min))
+		return fail(why, "today and tomorrow are followed by one blank and HH:MM");
+	if (min == -1)
+		return fail(why, NO_TIME);
+	if (zone == NULL)
+		return fail(why, NO_ZONE);
+	if (!in_range(base))
+		return fail(why, RANGE);
+	if (!zone_enter(zone, &saved, why))
+		return false;
+	day = day_of(wall(base / 1000)) + later;
+	if (!zone_leave(saved, why) || !written(day * DAY + min * 60, zone, &sec, why))
+		return false;
+	*ms = sec * 1000;
+	return true;
+}
+
+/* "SECONDS[.fff]" */
+static bool
+epoch(const char *s, int64_t *ms, const char **why)
+{
+	static const char form[] = "after @ come seconds since 1970, as in @1780401660 or @1780401660.5";
+	int64_t sec = 0;
+	int frac;
+
+	if (!is_digit(*s))
+		return fail(why, form);
+	for (; is_digit(*s); s++) {
+		sec = sec * 10 + (*s - '0');
+		if (sec > WHEN_MAX / 1000)
+			return fail(why, RANGE);
+	}
+	if (!fraction(&s, &frac) || *s != '\0')
+		return fail(why, form);
+	*ms = sec * 1000 + frac;
+	return true;
+}
+
+/* What was meant by something that starts with a digit and is no date. */
+static const char *
+hint(const char *s)
+{
+	size_t n = strspn(s, "0123456789");
+	const char *unused;
+	int64_t ms;
+
+	if (s[n] == '\0')
+		return "a bare number: write @N for seconds since 1970, +Ns for N seconds from now";
+	if (s[n] == ':')
+		return "a time of day needs a date: write today HH:MM, tomorrow HH:MM or YYYY-MM-DD HH:MM";
+	if (when_duration(s, &ms, &unused))
+		return "a delay starts with a plus, as in +10m";
+	return "not a date and time: write 2026-06-02T12:01:00Z, or 2026-06-02 12:01 and a zone";
+}
+
+/* YYYY-MM-DD, T or a blank, HH:MM[:SS[.fff]], then Z, +HH:MM, -HH:MM or nothing. */
+static bool
+date_time(const char *s, const char *zone, int64_t *ms, const char **why)
+{
+	const char *p = s;
+	int year, month, day, hour, min, sec = 0, frac = 0, oh = 0, om = 0;
+	int64_t t;
+
+	if (!number(&p, 4, &year) || *p++ != '-' || !number(&p, 2, &month) || *p++ != '-' || !number(&p, 2, &day))
+		return fail(why, hint(s));
+	if (*p == '\0')
+		return fail(why, "a date needs a time of day: write YYYY-MM-DD HH:MM");
+	if (*p != 'T' && *p != 't' && *p != ' ')
+		return fail(why, hint(s));
+	p++;
+	if (!number(&p, 2, &hour) || *p++ != ':' || !number(&p, 2, &min))
+		return fail(why, hint(s));
+	if (*p == ':') {
+		p++;
+		if (!number(&p, 2, &sec) || !fraction(&p, &frac))
+			return fail(why, hint(s));
+	}
+	if (month < 1 || month > 12 || day < 1 || day > month_days(year, month))
+		return fail(why, "no such day in the calendar");
+	if (hour > 23 || min > 59 || sec > 60)
+		return fail(why, NO_TIME);
+	t = seconds(year, month, day, hour, min, sec);
+	if (*p == '\0') {
+		if (!written(t, zone, &t, why))
+			return false;
+	} else if (*p == 'Z' || *p == 'z') {
+		p++;
+	} else if (*p == '+' || *p == '-') {
+		int sign = *p++ == '+' ? 1 : -1;
+
+		if (!number(&p, 2, &oh) || *p++ != ':' || !number(&p, 2, &om))
+			return fail(why, "an offset is written +HH:MM or -HH:MM");
+		if (oh > 23 || om > 59)
+			return fail(why, "no such offset: at most 23:59");
+		t -= sign * (oh * 3600 + om * 60);
+	}
+	if (*p != '\0')
+		return fail(why, "something follows the time: only Z, +HH:MM or -HH:MM may");
+	/* Leap seconds come at the end of an hour of UTC; the clock counts them with the next one. */
+	if (sec == 60 && t % 3600 != 0)
+		return fail(why, "second 60 is a leap second, and this is not the time of one");
+	t = t * 1000 + frac;
+	if (!in_range(t))
+		return fail(why, RANGE);
+	*ms = t;
+	return true;
+}
+
+bool
+when_instant(const char *s, const char *zone, int64_t base, int64_t *ms, const char **why)
+{
+	int64_t delay = 0;
+
+	if (zone != NULL && !when_zone(zone, why))
+		return false;
+	if (*s == '\0')
+		return fail(why, "an empty time");
+	if (*s == '@')
+		return epoch(s + 1, ms, why);
+	if (is_digit(*s))
+		return date_time(s, zone, ms, why);
+	if (strncmp(s, "today ", 6) == 0)
+		return on_day(s + 6, 0, zone, base, ms, why);
+	if (strncmp(s, "tomorrow ", 9) == 0)
+		return on_day(s + 9, 1, zone, base, ms, why);
+	if (strcmp(s, "today") == 0 || strcmp(s, "tomorrow") == 0)
+		return on_day("", 0, zone, base, ms, why);
+	if (*s != '+' && strcmp(s, "now") != 0)
+		return fail(why, "not a time: write 2026-06-02T12:01:00Z, @1780401660, +10m, now, today HH:MM or tomorrow HH:MM");
+	if (*s == '+' && !when_duration(s + 1, &delay, why))
+		return false;
+	if (!in_range(base) || delay > WHEN_MAX - base)
+		return fail(why, RANGE);
+	*ms = base + delay;
+	return true;
+}
+
+/* The first instant from `from` on at which the wall shows the minute `min`. */
+static bool
+next_minute(int64_t from, int min, const char *zone, int64_t *ms, const char **why)
+{
+	char *saved;
+	int64_t sec, day;
+
+	if (!zone_enter(zone, &saved, why))
+		return false;
+	for (day = day_of(wall(from / 1000));; day++) {
+		/* A date that a zone left out altogether (it crossed the date line) is not the next one. */
+		if (!from_wall(day * DAY + min * 60, &sec) &&
+		    day_of(wall(sec - 1)) < day && day_of(wall(sec)) > day)
+			continue;
+		if (sec * 1000 >= from)
+			break;
+	}
+	*ms = sec * 1000;
+	return zone_leave(saved, why);
+}
+
+bool
+when_due(const struct when_due *w, int64_t *ms, const char **why)
+{
+	int64_t t;
+	int min;
+
+	if (w->zone != NULL && !when_zone(w->zone, why))
+		return false;
+	if (w->in < 0 || w->jitter_ms < 0 || !(w->share >= 0 && w->share < 1))
+		return fail(why, "a negative delay, or a share that is not from 0 to below 1");
+	if (!in_range(w->base) || w->in > WHEN_MAX - w->base)
+		return fail(why, RANGE);
+	t = w->base + w->in;
+	if (w->at != NULL && time_of_day(w->at, &min)) {
+		if (min == -1)
+			return fail(why, NO_TIME);
+		if (w->zone == NULL)
+			return fail(why, NO_ZONE);
+		if (!next_minute(t, min, w->zone, &t, why))
+			return false;
+	} else if (w->at != NULL) {
+		if (w->in != 0)
+			return fail(why, "a delay goes only with a time of day (HH:MM)");
+		if (!when_instant(w->at, w->zone, w->base, &t, why))
+			return false;
+	}
+	if (w->jitter_ms > WHEN_MAX)
+		return fail(why, RANGE);
+	t += (int64_t)(w->share * (double)w->jitter_ms);
+	if (!in_range(t))
+		return fail(why, RANGE);
+	*ms = t;
+	return true;
+}
+
+char *
+when_text(char buf[WHEN_TEXT], int64_t ms, bool millis)
+{
+	int64_t sec = ms / 1000 - (ms % 1000 < 0), day = day_of(sec) + EPOCH;
+	int64_t cycle = day / CYCLE - (day % CYCLE < 0), year;
+	int month = 1, left = (int)(sec - day_of(sec) * DAY);
+	char text[64];			/* more than any date needs, so that a compiler sees it, too */
+	int n;
+
+	day -= cycle * CYCLE;
+	year = day / 365;		/* one too many near the end of a year */
+	if (year_days(year) > day)
+		year--;
+	day -= year_days(year);
+	year += cycle * 400 + 1;
+	for (; day >= month_days(year, month); month++)
+		day -= month_days(year, month);
+	n = snprintf(text, sizeof(text), "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d", year, month, (int)day + 1,
+	    left / 3600, left / 60 % 60, left % 60);
+	if (millis)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, ".%03d", (int)(ms - sec * 1000));
+	text[n++] = 'Z';
+	text[n++] = '\0';
+	memcpy(buf, text, (size_t)n);
+	return buf;
+}
+
+/* ---- clocks -------------------------------------------------------------- */
+
+static int64_t
+clock_ms(clockid_t id)
+{
+	struct timespec ts;
+
+	if (clock_gettime(id, &ts) == -1 || ts.tv_sec < 0 || ts.tv_sec > WHEN_MAX / 1000)
+		return -1;
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int64_t
+when_now(void)
+{
+	const char *s = getenv("Q_NOW"), *why;
+	int64_t ms;
+
+	if (s == NULL)
+		return clock_ms(CLOCK_REALTIME);
+	if (*s == '@' ? epoch(s + 1, &ms, &why) : date_time(s, NULL, &ms, &why))
+		return ms;
+	return -1;
+}
+
+/* The length of the boot id that s starts with; -1: too long. */
+static int
+boot_id_length(const char *s)
+{
+	int n = 0;
+
+	while (is_letter(s[n]) || is_digit(s[n]) || s[n] == '-')
+		if (++n > 36)
+			return -1;
+	return n;
+}
+
+/* "ID:MS" */
+static int64_t
+boot_given(const char *s, char id[40])
+{
+	int len = boot_id_length(s);
+	int64_t ms = 0;
+	const char *p;
+
+	if (len == -1 || s[len] != ':' || s[len + 1] == '\0')
+		return -1;
+	for (p = s + len + 1; is_digit(*p); p++)
+		if ((ms = ms * 10 + (*p - '0')) > WHEN_MAX)
+			return -1;
+	if (*p != '\0')
+		return -1;
+	memcpy(id, s, (size_t)len);
+	id[len] = '\0';
+	return ms;
+}
+
+int64_t
+when_boot(char id[40])
+{
+	const char *given = getenv("Q_BOOT");
+	char buf[64] = "";
+	int64_t ms = -1;
+	int fd, len;
+
+	id[0] = '\0';
+	if (given != NULL)
+		return boot_given(given, id);
+	if ((fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)) != -1) {
+		ssize_t n = read(fd, buf, sizeof(buf) - 1);
+
+		close(fd);
+		if (n <= 0)
+			return -1;
+		if ((len = boot_id_length(buf)) > 0)
+			memcpy(id, buf, (size_t)len);
+		id[len > 0 ? len : 0] = '\0';
+	} else if (errno != ENOENT && errno != ENOTDIR)
+		return -1;	/* no descriptor left, say: "" would look like another boot and free every claim */
+#ifdef CLOCK_BOOTTIME
+	ms = clock_ms(CLOCK_BOOTTIME);
+#endif
+	return ms != -1 ? ms : clock_ms(CLOCK_MONOTONIC);
+}
