@@ -23,6 +23,7 @@ endif
 LINK = $(CC) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 
 BIN = $(PROGS:%=cmd/%)
+UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c))
 MAN = $(wildcard man/*.[17])
 C = $(wildcard cmd/*.c lib/*.c t/*.c t/*/*.c)
 LIB = $(filter-out lib/nodl.o lib/schema.o,$(patsubst %.c,%.o,$(wildcard lib/*.c))) lib/schema.o
@@ -32,19 +33,19 @@ all: $(BIN)
 
 ifdef STATIC
 LIBS += -lpthread -lm
-$(filter-out cmd/qinit,$(BIN)): LINK += -static -Wl,--wrap=dlopen
-$(filter-out cmd/qinit,$(BIN)): lib/nodl.o
+$(filter-out cmd/qinit,$(BIN)) $(UNIT): LINK += -static -Wl,--wrap=dlopen
+$(filter-out cmd/qinit,$(BIN)) $(UNIT): lib/nodl.o
 # qinit looks groups up, for which the C library loads plug-ins: of archives it takes only SQLite's.
 cmd/qinit: LIBS := $(call archive,sqlite3) $(LIBS)
 endif
 
-$(BIN): cmd/%: cmd/%.o lib/libq.a
+$(BIN) $(UNIT): %: %.o lib/libq.a
 	$(LINK) -o $@ $(filter %.o %.a,$^) $(LIBS)
 lib/libq.a: $(LIB)
 	rm -f $@ && $(AR) rc $@ $^
 %.o: %.c .flags
 	$(CC) $(FLAGS) $(if $(WERROR),-Werror) -MMD -MP -c -o $@ $<
--include $(wildcard cmd/*.d lib/*.d)
+-include $(wildcard cmd/*.d lib/*.d t/*.d)
 lib/schema.c: lib/schema.sql lib/outbox.sql Makefile
 	for f in schema outbox; do echo "const char db_$$f[] ="; \
 	sed 's/["\\]/\\&/g; s/.*/"&\\n"/' lib/$$f.sql; echo ';'; done >$@
@@ -53,7 +54,7 @@ lib/schema.c: lib/schema.sql lib/outbox.sql Makefile
 .flags: FORCE
 	@echo '$(FLAGS) $(LINK) $(STATIC) $(LIBS)' >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
-check: all
+check: all $(UNIT)
 	PATH="$(CURDIR)/cmd:$$PATH" LC_ALL=C prove -j$(JOBS) t/*.t
 
 # In a copy, which leaves this build alone.  Programs leave their memory to exit, on purpose.
@@ -87,7 +88,7 @@ uninstall:
 	rm -f $(patsubst man/%.1,$(MANDIR)/man1/%.1,$(filter %.1,$(MAN)))
 	rm -f $(patsubst man/%.7,$(MANDIR)/man7/%.7,$(filter %.7,$(MAN)))
 clean:
-	rm -rf $(BIN) cmd/*.[od] lib/*.[oda] lib/schema.c .flags .flags.new .asan
+	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] lib/schema.c .flags .flags.new .asan
 
 .PHONY: all check asan lint bench storm install uninstall clean FORCE
 .DELETE_ON_ERROR:
