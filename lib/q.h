@@ -108,14 +108,18 @@ void text_json(FILE *, const char *, size_t);
 /*
  * JSON member(s) for bytes that may be anything: "name":VALUE where a JSON object or array
  * appears as itself on one line with its literals untouched, other UTF-8 text as a string, and
- * other bytes as "name_base64".  NULL p gives null.
+ * other bytes as "name_base64".  NULL p gives null.  JSON that common readers refuse (deeper than
+ * 200, 1e999, half a surrogate pair) is text, so that one payload cannot stop a pipe into jq.
  */
 void text_json_bytes(FILE *, const char *name, const void *p, size_t n);
 
-/* For people: control bytes, bidi marks and broken UTF-8 made visible as \xNN or \u{NNNN}; cut to at most `width` columns with a mark if width > 0. */
-void text_show(FILE *, const void *, size_t, int width);
+/*
+ * For people: control bytes, bidi marks, invisible characters and broken UTF-8 made visible as
+ * \xNN or \u{NNNN}; cut to at most `width` columns, "..." included, if width > 0.  Returns the columns used.
+ */
+int text_show(FILE *, const void *, size_t, int width);
 
-/* One TSV field: tab, newline, carriage return, backslash as \t \n \r \\, other control bytes as \xNN. */
+/* One TSV field: tab, newline, carriage return, backslash as \t \n \r \\; each byte of what text_show() makes visible as \xNN. */
 void text_tsv(FILE *, const void *, size_t);
 
 /* Edit distance search: the nearest of `names` (NULL-terminated), or NULL if none is near. */
@@ -246,26 +250,39 @@ int job_counts(struct db *, int (*each)(const struct job_count *, void *), void 
 
 /* ---- read.c: records from a stream --------------------------------------- */
 
-/* Records up to a delimiter (or the whole stream, delim -1), each at most max bytes, buffer reused. */
+/*
+ * Records up to a delimiter (or the whole stream, delim -1: exactly one record, perhaps empty),
+ * each at most max bytes, buffer reused.
+ */
 struct reader {
 	int fd, delim;
 	size_t max, start, end, cap;
 	int64_t number;			/* of the last record, from 1 */
 	bool eof, terminated;		/* terminated: the last record had its delimiter */
+	bool skip;			/* the rest of a record that was too long comes next */
 	char *buf;
 };
 void reader_init(struct reader *, int fd, int delim, size_t max);
-/* Q_OK with the record (borrowed until the next call), Q_NO at the end, Q_DATA if it is too long, Q_IO, Q_TEMP (interrupted). */
+/*
+ * Q_OK with the record (borrowed until the next call), Q_NO at the end, Q_DATA once for a record that is
+ * too long, Q_IO (errno says why), Q_TEMP (interrupted).  After Q_DATA and Q_TEMP reading can go on.
+ */
 int reader_next(struct reader *, char **rec, size_t *n);
 
 /* ---- record.c: a job from a JSON record (qadd --jsonl) ------------------- */
 
 /*
  * Reads one job record into *job (queue, type, key, entity, priority, payload, times; the rest is
- * ignored).  Values already in *job are the defaults.  A payload object, array or number keeps its own bytes.
- * Borrowed until the next call.  False: *why.
+ * ignored).  Values already in *job are the defaults, except that a queue already there wins.  A payload
+ * that is a string gives the string's bytes; an object, array, number, true or false keeps its own.
+ * Names are not checked beyond their type: job_add() does.  A name given twice is refused.
+ * Borrowed until the next call or until text changes.  False: *why, a constant or valid until the next call.
  */
 bool record_parse(const char *text, size_t n, int64_t now, struct job_new *job, const char **why);
+
+/* The share of its jitter that a job takes (0 <= share < 1): fixed by its queue and key, so that a repeated add agrees; random if key is NULL. */
+double job_share(const char *queue, const char *key);
+
 /* The claim in a line that is either a claim word or a job record; ids likewise. */
 bool record_claim(const char *line, size_t n, struct claim *);
 bool record_id(const char *line, size_t n, int64_t *id);

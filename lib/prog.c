@@ -1,0 +1,258 @@
+/* prog.c - what every main() does the same way; the one place where a status becomes a message and an exit */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "prog.h"
+
+struct prog *prog;
+volatile sig_atomic_t prog_signal;
+
+static struct option longs[64];
+static char shorts[128];
+static struct db *opened;
+
+/*
+ * A closed descriptor would be given to the next file opened.  It is plugged the wrong way round, so that
+ * what cannot be read or written fails instead of vanishing.
+ */
+static void
+plug(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) == -1)
+			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
+void
+prog_start(struct prog *p, bool changes_file)
+{
+	static const struct option COMMON[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "database", required_argument, NULL, 'd' },
+		{ NULL, 0, NULL, 0 }
+	};
+	sigset_t none;
+	size_t n = 0;
+	bool stop = *p->shorts == '+';
+
+	prog = p;
+	plug();
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, changes_file ? SIG_IGN : SIG_DFL);
+	while (p->longs != NULL && p->longs[n].name != NULL && n < 56) {
+		longs[n] = p->longs[n];
+		n++;
+	}
+	memcpy(longs + n, COMMON, sizeof COMMON);
+	snprintf(shorts, sizeof shorts, "%s:hVd:%s", stop ? "+" : "", p->shorts + stop);
+	opterr = 0;
+}
+
+static _Noreturn void
+unknown_long(const char *word)
+{
+	const char *names[64], *near = NULL;
+	char typed[64];
+	int n = (int)strcspn(word + 2, "="), k;
+
+	snprintf(typed, sizeof typed, "%.*s", n, word + 2);
+	for (k = 0; longs[k].name != NULL; k++) {
+		names[k] = longs[k].name;
+		if (n > 1 && strncmp(longs[k].name, typed, (size_t)n) == 0)
+			near = longs[k].name;
+	}
+	names[k] = NULL;
+	if (near == NULL)
+		near = text_nearest(typed, names);
+	if (near != NULL)
+		prog_usage("unknown option '--%s'; did you mean '--%s'?", typed, near);
+	prog_usage("unknown option '--%s'", typed);
+}
+
+static _Noreturn void
+version(void)
+{
+	printf("%s (q) %s\n%s, schema %d\n", prog->name, Q_VERSION, db_version(), DB_SCHEMA);
+	prog_exit(Q_OK);
+}
+
+static _Noreturn void
+help(void)
+{
+	fputs(prog->help, stdout);
+	prog_exit(Q_OK);
+}
+
+int
+prog_option(int argc, char *argv[])
+{
+	int at = -1, c = getopt_long(argc, argv, shorts, longs, &at);
+	const char *word = optind > 0 && optind <= argc ? argv[optind - 1] : "";
+	bool is_long = strncmp(word, "--", 2) == 0 && word[2] != '\0';
+
+	if (at != -1 && c != '?' && c != ':') {
+		/* getopt_long takes any unique beginning of a name; a new option would then break old scripts. */
+		if (optarg == word)
+			word = argv[optind - 2];
+		if (strlen(longs[at].name) != strcspn(word + 2, "="))
+			unknown_long(word);
+	}
+	switch (c) {
+	case 'h':
+		help();
+	case 'V':
+		version();
+	case 'd':
+		prog->database = optarg;
+		return prog_option(argc, argv);
+	case ':':
+		if (is_long)
+			prog_usage("option '%s' needs a value", word);
+		prog_usage("option '-%c' needs a value", optopt);
+	case '?':
+		if (is_long && optopt != 0)
+			prog_usage("option '%.*s' takes no value", (int)strcspn(word, "="), word);
+		if (is_long)
+			unknown_long(word);
+		prog_usage("unknown option '-%c'", optopt);
+	default:
+		return c;
+	}
+}
+
+static void
+say(const char *fmt, va_list ap, const char *tail)
+{
+	char text[2048];
+
+	vsnprintf(text, sizeof text, fmt, ap);
+	fprintf(stderr, "%s: ", prog->name);
+	text_show(stderr, text, strlen(text), 0);
+	fprintf(stderr, "%s\n", tail);
+}
+
+void
+prog_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap, "");
+	va_end(ap);
+}
+
+void
+prog_die(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap, "");
+	va_end(ap);
+	prog_exit(status);
+}
+
+void
+prog_usage(const char *fmt, ...)
+{
+	char tail[64];
+	va_list ap;
+
+	snprintf(tail, sizeof tail, "; see '%s --help'", prog->name);
+	va_start(ap, fmt);
+	say(fmt, ap, tail);
+	va_end(ap);
+	prog_exit(Q_USAGE);
+}
+
+struct db *
+prog_open(enum db_mode mode)
+{
+	int status = db_open(&opened, prog->database, mode);
+
+	if (opened == NULL)
+		prog_die(Q_TEMP, "out of memory");
+	prog_check(opened, status);
+	return opened;
+}
+
+void
+prog_check(struct db *db, int status)
+{
+	if (status != Q_OK)
+		prog_die(status, "%s", db_message(db));
+}
+
+int64_t
+prog_int(const char *option, const char *value, int64_t lo, int64_t hi)
+{
+	int64_t v;
+
+	if (!text_int(value, lo, hi, &v))
+		prog_usage("%s: '%s' is not a whole number from %lld to %lld", option, value, (long long)lo, (long long)hi);
+	return v;
+}
+
+int64_t
+prog_duration(const char *option, const char *value)
+{
+	const char *why;
+	int64_t ms;
+
+	if (!when_duration(value, &ms, &why))
+		prog_usage("%s: '%s' %s", option, value, why);
+	return ms;
+}
+
+int64_t
+prog_now(void)
+{
+	int64_t now = when_now();
+
+	if (now == -1)
+		prog_die(Q_CONFIG, "Q_NOW is not an instant such as 2026-06-02T12:00:00Z");
+	return now;
+}
+
+static void
+caught(int sig)
+{
+	prog_signal = sig;
+}
+
+void
+prog_catch(void)
+{
+	struct sigaction sa = { .sa_handler = caught };	/* no SA_RESTART: a blocked write must end */
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+}
+
+void
+prog_exit(int status)
+{
+	bool lost = ferror(stdout) != 0;
+
+	errno = 0;
+	if (fflush(stdout) == EOF || (close(STDOUT_FILENO) == -1 && errno != EINTR))
+		lost = true;
+	if (lost && status < Q_IO) {
+		fprintf(stderr, "%s: standard output: %s; the output is not complete\n", prog->name,
+		    strerror(errno != 0 ? errno : EIO));
+		status = Q_IO;
+	}
+	if (opened != NULL && db_note(opened)[0] != '\0')
+		prog_warn("%s", db_note(opened));
+	fflush(stderr);
+	_exit(status);
+}
