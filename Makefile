@@ -11,7 +11,7 @@ JOBS := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 WARN = -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wformat=2
 LIBS_CFLAGS := $(shell pkg-config --cflags sqlite3 jansson 2>/dev/null)
 LIBS := $(or $(shell pkg-config --libs sqlite3 jansson 2>/dev/null),-lsqlite3 -ljansson)
-FLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -Ilib $(WARN) $(LIBS_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+FLAGS = -std=c11 -D_XOPEN_SOURCE=700 -Ilib $(WARN) $(LIBS_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 
 # Static programs start in half the time, so they are built where the archives are; SHARED=1 says no.
 archive = $(filter /%,$(shell $(CC) -print-file-name=lib$(1).a))
@@ -26,15 +26,15 @@ BIN = $(PROGS:%=cmd/%)
 UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c))
 MAN = $(wildcard man/*.[17])
 C = $(wildcard cmd/*.c lib/*.c t/*.c t/*/*.c)
-LIB = $(filter-out lib/nodl.o lib/schema.o,$(patsubst %.c,%.o,$(wildcard lib/*.c))) lib/schema.o
+LIB = $(filter-out lib/static.o lib/schema.o,$(patsubst %.c,%.o,$(wildcard lib/*.c))) lib/schema.o
 SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 all: $(BIN)
 
 ifdef STATIC
 LIBS += -lpthread -lm
-$(filter-out cmd/qinit,$(BIN)) $(UNIT): LINK += -static -Wl,--wrap=dlopen
-$(filter-out cmd/qinit,$(BIN)) $(UNIT): lib/nodl.o
+$(filter-out cmd/qinit,$(BIN)) $(UNIT): LINK += -static -Wl,--wrap=dlopen,--wrap=getgrnam
+$(filter-out cmd/qinit,$(BIN)) $(UNIT): lib/static.o
 # qinit looks groups up, for which the C library loads plug-ins: of archives it takes only SQLite's.
 cmd/qinit: LIBS := $(call archive,sqlite3) $(LIBS)
 endif
