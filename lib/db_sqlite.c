@@ -8,6 +8,7 @@
  * copied" is forgotten with the last process: the write that follows restarts the log.
  */
 
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
