@@ -609,7 +609,7 @@ when_text(char buf[WHEN_TEXT], int64_t ms, bool millis)
 	n = snprintf(text, sizeof(text), "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d", year, month, (int)day + 1,
 	    left / 3600, left / 60 % 60, left % 60);
 	if (millis)
-		n += snprintf(text + n, sizeof(text) - (size_t)n, ".%03d", (int)(ms - sec * 1000));
+		n += snprintf(text + n, sizeof(text) - (size_t)n, ".%03d", (int)(ms % 1000 + 1000) % 1000);
 	text[n++] = 'Z';
 	text[n++] = '\0';
 	memcpy(buf, text, (size_t)n);
