@@ -2,7 +2,7 @@
 # Durations, instants, zones and clocks: lib/when.c through t/unit-when.c, without a database.
 #
 # The numbers in the table come from elsewhere: python3 (datetime.fromisoformat and zoneinfo, tzdata
-# 2025b) for instants, zones and due times; by hand for durations, spans and what is refused.
+# 2026f) for instants, zones and due times; by hand for durations, spans and what is refused.
 # A row is "call -> what it prints"; see t/unit-when.c for the calls.
 set -u
 LC_ALL=C
