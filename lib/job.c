@@ -5,6 +5,7 @@
  * transaction of the caller; so whatever is read before it cannot change in between.
  */
 
+#define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,8 +16,7 @@
 
 enum {
 	PRIORITIES = 10,
-	ATTEMPTS = 20,			/* default retry policy: about an hour in all */
-	BASE_MS = 5 * 1000,
+	BASE_MS = 5 * 1000,		/* default retry policy, with JOB_ATTEMPTS */
 	CAP_MS = 10 * 60 * 1000,
 	LOST_MAX = 3,			/* lost claims in a row: the job kills its workers */
 	RESCUE_MAX = 100,		/* ended leases that one claim takes back */
@@ -428,7 +428,7 @@ backoff(const struct held *h, int64_t tries)
 static void
 fail(const struct held *h, const struct job_settle *how, int64_t now, struct next *n)
 {
-	int64_t attempts = h->attempts != -1 ? h->attempts : ATTEMPTS;
+	int64_t attempts = h->attempts != -1 ? h->attempts : JOB_ATTEMPTS;
 
 	n->spent = h->spent + 1;
 	n->deferred = 0;

@@ -5,6 +5,7 @@
  * keeps the log from being copied.
  */
 
+#define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +189,13 @@ print_time(FILE *f, const char *name, int64_t ms)
 void
 job_print(FILE *f, const struct job *j, bool claim)
 {
+	job_print_open(f, j, claim);
+	fputs("}\n", f);
+}
+
+void
+job_print_open(FILE *f, const struct job *j, bool claim)
+{
 	struct claim c = { j->id, j->fence, j->nonce };
 	char word[JOB_CLAIM_TEXT];
 
@@ -222,7 +230,28 @@ job_print(FILE *f, const struct job *j, bool claim)
 	putc(',', f);
 	text_json_bytes(f, "result", j->result, j->result_len);
 	print_int(f, "blocked_by", j->blocked_by);
-	fputs("}\n", f);
+}
+
+void
+attempt_print(FILE *f, const struct attempt *a)
+{
+	fprintf(f, "{\"generation\":%" PRId64, a->generation);
+	print_int(f, "attempt", a->attempt);
+	print_int(f, "fence", a->fence);
+	print_text(f, "outcome", a->outcome);
+	print_text(f, "state", a->state);
+	print_time(f, "due", a->due_ms);
+	print_text(f, "zone", a->zone);
+	print_time(f, "started", a->started_ms);
+	print_time(f, "finished", a->finished_ms);
+	print_int(f, "exit", a->exit);
+	print_int(f, "signal", a->signal);
+	print_text(f, "worker", a->worker);
+	print_int(f, "count", a->count);
+	print_text(f, "reason", a->reason);
+	putc(',', f);
+	text_json_bytes(f, "result", a->result, a->result_len);
+	putc('}', f);
 }
 
 int

@@ -222,6 +222,100 @@ prog_now(void)
 	return now;
 }
 
+void
+prog_queues(char *const *queues, int n, int least)
+{
+	if (n < least)
+		prog_usage("no QUEUE");
+	for (int i = 0; i < n; i++)
+		if (!text_queue(queues[i]))
+			prog_die(Q_DATA, "bad queue name '%s'; a name is 1 to 64 of A-Z a-z 0-9 . _ -, "
+			    "does not begin with . or -, and is not a number", queues[i]);
+}
+
+static void
+add_claim(struct claim **claims, size_t *n, const struct claim *c)
+{
+	if ((*n & (*n - 1)) == 0 && (*claims = realloc(*claims, (*n == 0 ? 1 : 2 * *n) * sizeof **claims)) == NULL)
+		prog_die(Q_TEMP, "out of memory");
+	(*claims)[(*n)++] = *c;
+}
+
+/* All of standard input first: nothing is locked while it is slow. */
+static int
+read_claims(struct claim **claims, size_t *n)
+{
+	struct reader r;
+	struct claim c;
+	int rc, worst = Q_OK;
+	char *line;
+	size_t len;
+
+	reader_init(&r, STDIN_FILENO, '\n', 8 * JOB_PAYLOAD_MAX);
+	while ((rc = reader_next(&r, &line, &len)) == Q_OK || rc == Q_DATA) {
+		if (rc == Q_OK && len == 0)
+			continue;
+		if (rc == Q_OK && record_claim(line, len, &c)) {
+			add_claim(claims, n, &c);
+		} else {
+			prog_warn("stdin:%lld: neither a claim such as 42.3.9f1c2ab0 nor a job record with one", (long long)r.number);
+			worst = Q_DATA;
+		}
+	}
+	if (rc != Q_NO)
+		prog_die(Q_IO, "standard input: %s; nothing was changed", strerror(errno));
+	return worst;
+}
+
+void
+prog_claims(int n, char *const *operands, int (*each)(struct db *, const struct claim *, void *), void *arg)
+{
+	struct claim *claims = NULL, c;
+	char (*lost)[256] = NULL;
+	size_t count = 0, nlost = 0;
+	int worst = Q_OK, rc;
+	struct db *db;
+
+	if (n == 0)
+		prog_usage("no CLAIM; '-' reads them from standard input");
+	db = prog_open(DB_ONCE);
+	if (n == 1 && strcmp(operands[0], "-") == 0)
+		worst = read_claims(&claims, &count);
+	else
+		for (int i = 0; i < n; i++)
+			if (claim_parse(operands[i], &c)) {
+				add_claim(&claims, &count, &c);
+			} else {
+				prog_warn("'%s' is not a claim such as 42.3.9f1c2ab0", operands[i]);
+				worst = Q_DATA;
+			}
+	if (count == 0)
+		prog_exit(worst);
+	prog_check(db, db_begin(db, false));
+	for (size_t i = 0; i < count; i++) {
+		if ((rc = each(db, &claims[i], arg)) == Q_OK)
+			continue;
+		if (rc != Q_LOST) {
+			db_rollback(db);
+			prog_check(db, rc);
+		}
+		if ((lost = realloc(lost, (nlost + 1) * sizeof *lost)) == NULL)
+			prog_die(Q_TEMP, "out of memory");
+		snprintf(lost[nlost++], sizeof *lost, "%s", db_message(db));
+		db_clear(db);
+	}
+	prog_check(db, db_commit(db));
+	for (size_t i = 0; i < nlost; i++)	/* told only now: standard error may block */
+		prog_warn("%s", lost[i]);
+	prog_exit(nlost > 0 ? Q_LOST : worst);
+}
+
+int
+prog_settle(struct db *db, const struct claim *c, void *how)
+{
+	return job_settle(db, c, how, prog_now(), NULL);
+}
+
 static void
 caught(int sig)
 {

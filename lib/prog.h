@@ -38,6 +38,17 @@ _Noreturn void prog_usage(const char *fmt, ...) __attribute__((format(printf, 1,
 struct db *prog_open(enum db_mode);
 /* Die with the handle's message unless status is Q_OK. */
 void prog_check(struct db *, int status);
+/* Queue names of the command line, at least `least` of them, or die. */
+void prog_queues(char *const *queues, int n, int least);
+/*
+ * The main() of qdone, qfail and qrenew: the claims are the operands, or with "-" the lines of standard input
+ * (words or job records; a malformed one is named, the rest is done).  each() runs for all in one
+ * transaction; a Q_LOST of it is named and the others go on.  Exits with the worst status.
+ */
+_Noreturn void prog_claims(int n, char *const *operands,
+    int (*each)(struct db *, const struct claim *, void *), void *arg);
+/* An each() that settles; arg is a struct job_settle. */
+int prog_settle(struct db *, const struct claim *, void *how);
 /* Option values, or die with 64 naming the option. */
 int64_t prog_int(const char *option, const char *value, int64_t lo, int64_t hi);
 int64_t prog_duration(const char *option, const char *value);

@@ -113,6 +113,9 @@ void text_json(FILE *, const char *, size_t);
  */
 void text_json_bytes(FILE *, const char *name, const void *p, size_t n);
 
+/* Is it one JSON text (any value)? */
+bool text_is_json(const void *, size_t);
+
 /*
  * For people: control bytes, bidi marks, invisible characters and broken UTF-8 made visible as
  * \xNN or \u{NNNN}; cut to at most `width` columns, "..." included, if width > 0.  Returns the columns used.
@@ -129,6 +132,7 @@ const char *text_nearest(const char *word, const char *const *names);
 
 #define JOB_PAYLOAD_MAX (1 << 20)	/* bytes */
 #define JOB_LEASE_MS (5 * 60 * 1000)	/* default lease */
+#define JOB_ATTEMPTS 20	/* default retry policy: about an hour in all */
 #define JOB_CLAIM_MAX 10000		/* jobs in one claim */
 #define JOB_CLAIM_TEXT 64		/* bytes that claim_text() needs */
 
@@ -214,6 +218,8 @@ int job_get(struct db *, int64_t id, struct job *);
 
 /* The job record (q(7)) as one line of JSON; with `claim`, its claim word. */
 void job_print(FILE *, const struct job *, bool claim);
+/* The same without the closing brace, for more members. */
+void job_print_open(FILE *, const struct job *, bool claim);
 
 /* One attempt of the ledger; borrowed like struct job until the next callback. */
 struct attempt {
@@ -222,6 +228,8 @@ struct attempt {
 	const void *result;
 	size_t result_len;
 };
+/* One attempt as a JSON object, no newline. */
+void attempt_print(FILE *, const struct attempt *);
 /* All attempts of a job, the newest first. */
 int job_attempts(struct db *, int64_t id, int (*each)(const struct attempt *, void *), void *);
 

@@ -1,0 +1,130 @@
+/* qclaim - take due jobs under a lease and print them */
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "prog.h"
+
+static const char HELP[] =
+"usage: qclaim [-hV] [-d FILE] [-c N] [-l LEASE] [-t TYPE] [--wait DUR] QUEUE...\n"
+"Take due jobs and print each as a line of JSON; nothing due: no output, exit 0.\n"
+"A claim that is not settled before its lease ends is given to the next claimer.\n"
+"  while :; do job=$(qclaim mail); [ -n \"$job\" ] || break\n"
+"      work \"$job\"; qdone \"$(jq -r .claim <<<\"$job\")\"; done\n"
+"  qclaim -c 100 -l 10m mail >claims && work <claims && qdone - <claims\n"
+"  -c, --count N      at most N jobs (default 1, at most 10000)\n"
+"  -l, --lease LEASE  how long the claim holds (default 5m)\n"
+"  -t, --type TYPE    only jobs of this type\n"
+"  --wait DUR         if nothing is due, wait that long for something\n"
+"Order: priority, due time, id.  Settle with qdone or qfail, extend with qrenew.\n"
+"Exit: 0 claimed or nothing due, 74 output lost (claims released); q(7).\n";
+
+enum { WAIT = 256, SLICE_MS = 1000 };
+static const struct option LONGS[] = {
+	{ "count", 1, NULL, 'c' }, { "lease", 1, NULL, 'l' }, { "type", 1, NULL, 't' }, { "wait", 1, NULL, WAIT },
+	{ NULL, 0, NULL, 0 }
+};
+static struct prog self = { .name = "qclaim", .help = HELP, .shorts = "c:l:t:", .longs = LONGS };
+
+static struct db *db;
+
+static int
+claim(const struct job_want *w, struct claim *claims)
+{
+	int n;
+
+	prog_check(db, db_begin(db, false));
+	if (job_claim(db, w, prog_now(), claims, &n) != Q_OK)
+		db_rollback(db);
+	prog_check(db, db_status(db));
+	prog_check(db, db_commit(db));
+	return n;
+}
+
+/* Until something may be claimable, at most until `end` on the boot clock. */
+static void
+wait_for(const struct job_want *w, int64_t end)
+{
+	char id[40];
+	struct pollfd watch = { .fd = db_watch(db), .events = POLLIN };
+	int64_t version, now, next, left, slice;
+
+	if ((version = db_data_version(db)) == -1)
+		prog_check(db, db_status(db));
+	do {
+		now = prog_now();
+		prog_check(db, job_next(db, w, now, &next));
+		left = end - when_boot(id);
+		if (left <= 0 || next <= now || prog_signal != 0)
+			return;
+		slice = left < SLICE_MS ? left : SLICE_MS;
+		if (next - now < slice)
+			slice = next - now;
+		poll(&watch, watch.fd != -1, (int)slice);
+		db_watch_drain(db);
+	} while (db_data_version(db) == version);
+}
+
+/* Claims that could not be told to anybody. */
+static _Noreturn void
+give_back(const struct claim *claims, int n)
+{
+	static const struct job_settle RELEASE = { .outcome = OUT_RELEASED, .due_ms = -1, .count = -1, .exit = -1, .signal = -1,
+	    .reason = "the claim could not be printed" };
+	int status = prog_signal != 0 ? Q_TEMP : Q_IO;
+
+	prog_check(db, db_begin(db, false));
+	for (int i = 0; i < n; i++)
+		if (job_settle(db, &claims[i], &RELEASE, prog_now(), NULL) == Q_LOST)
+			db_clear(db);
+	prog_check(db, db_commit(db));
+	prog_die(status, "%s; %d claims were released", prog_signal != 0 ? "interrupted" : "standard output could not be written", n);
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct job_want w = { .n = 1, .lease_ms = JOB_LEASE_MS };
+	int64_t wait_ms = 0, end;
+	struct claim *claims;
+	struct utsname host;
+	char worker[128], id[40];
+	struct job job;
+	int c, n, i;
+
+	prog_start(&self, true);
+	while ((c = prog_option(argc, argv)) != -1)
+		switch (c) {
+		case 'c': w.n = (int)prog_int("-c", optarg, 1, JOB_CLAIM_MAX); break;
+		case 'l': w.lease_ms = prog_duration("-l", optarg); break;
+		case 't': w.type = optarg; break;
+		case WAIT: wait_ms = prog_duration("--wait", optarg); break;
+		}
+	w.queues = argv + optind;
+	w.nqueues = argc - optind;
+	prog_queues(w.queues, w.nqueues, 1);
+	if (w.lease_ms == 0)
+		prog_usage("-l: a lease of 0 would end at once");
+	uname(&host);
+	snprintf(worker, sizeof worker, "%s:%ld", host.nodename, (long)getpid());
+	w.worker = worker;
+	if ((claims = calloc((size_t)w.n, sizeof *claims)) == NULL)
+		prog_die(Q_TEMP, "out of memory");
+	db = prog_open(DB_ONCE);
+	prog_catch();
+	end = when_boot(id) + wait_ms;
+	while ((n = claim(&w, claims)) == 0 && when_boot(id) < end && prog_signal == 0)
+		wait_for(&w, end);
+	for (i = 0; i < n; i++) {
+		prog_check(db, job_get(db, claims[i].id, &job));
+		job_print(stdout, &job, true);
+		if (prog_signal != 0 || fflush(stdout) == EOF)
+			give_back(claims + i, n - i);
+	}
+	if (n == 0 && prog_signal != 0)
+		prog_die(Q_TEMP, "interrupted");
+	prog_exit(Q_OK);
+}
