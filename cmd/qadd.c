@@ -53,9 +53,6 @@ static int mode;			/* 0: one payload, else '0', LINES, JSONL */
 static int64_t now, expect = -1, batch = -1;
 static struct db *db;
 
-/* One job read and not yet added: its fixed part goes to the spool, then its texts. */
-struct spooled { struct job_new job; size_t len[6]; int64_t line; };
-
 static struct { int64_t id, line; enum job_added added; } *results;
 
 static const char *
@@ -146,54 +143,6 @@ options(int argc, char *argv[])
 
 /* ---- reading: nothing is locked while standard input is slow ---- */
 
-static const char *const *
-texts(const struct job_new *j, size_t len[6])
-{
-	static const char *t[6];
-	const char *all[] = { j->queue, j->type, j->key, j->entity, j->zone, j->payload };
-
-	memcpy(t, all, sizeof t);
-	for (int i = 0; i < 5; i++)
-		len[i] = t[i] != NULL ? strlen(t[i]) + 1 : 0;
-	len[5] = j->payload_len;
-	return t;
-}
-
-static void
-spool_put(FILE *f, const struct job_new *j, int64_t line)
-{
-	struct spooled s = { .job = *j, .line = line };
-	const char *const *t = texts(j, s.len);
-
-	fwrite(&s, sizeof s, 1, f);
-	for (int i = 0; i < 6; i++)
-		fwrite(t[i] != NULL ? t[i] : "", 1, s.len[i], f);
-}
-
-static bool
-spool_get(FILE *f, struct job_new *j, int64_t *line)
-{
-	static char buf[6 * 1024 + JOB_PAYLOAD_MAX];
-	struct spooled s;
-	const char **t[] = { &j->queue, &j->type, &j->key, &j->entity, &j->zone };
-	char *p = buf;
-
-	if (fread(&s, sizeof s, 1, f) != 1)
-		return false;
-	*j = s.job;
-	*line = s.line;
-	for (int i = 0; i < 6; i++) {
-		if (fread(p, 1, s.len[i], f) != s.len[i])
-			return false;
-		if (i < 5)
-			*t[i] = s.len[i] > 0 ? p : NULL;
-		else
-			j->payload = p;
-		p += s.len[i];
-	}
-	return true;
-}
-
 static bool
 is_blank(const char *p, size_t n)
 {
@@ -234,7 +183,7 @@ read_job(struct job_new *j, const char *rec, size_t n, int64_t line)
 
 /* Read at most `limit` jobs into the spool; how many. */
 static int64_t
-read_jobs(struct reader *r, FILE *spool, int64_t limit)
+read_jobs(struct reader *r, struct spool *spool, int64_t limit)
 {
 	struct job_new j;
 	int64_t n = 0;
@@ -253,7 +202,7 @@ read_jobs(struct reader *r, FILE *spool, int64_t limit)
 		prog_die(Q_DATA, "%sthe record has more than %zu bytes", where(r->number), r->max);
 	if (rc == Q_IO || rc == Q_TEMP)
 		prog_die(Q_IO, "standard input: %s; nothing was added", strerror(errno));
-	if (fflush(spool) == EOF || ferror(spool))
+	if (spool_rewind(spool) != Q_OK)
 		prog_die(Q_IO, "temporary file: %s; nothing was added; see TMPDIR", strerror(errno));
 	return n;
 }
@@ -297,7 +246,7 @@ show(const struct job_new *j)
 
 /* Adds n jobs of the spool (NULL: the one in `single`) in one transaction. */
 static void
-add(FILE *spool, const struct job_new *single, int64_t n, int64_t before)
+add(struct spool *spool, const struct job_new *single, int64_t n, int64_t before)
 {
 	struct job_new j;
 	int64_t line = 1, i;
@@ -310,9 +259,9 @@ add(FILE *spool, const struct job_new *single, int64_t n, int64_t before)
 	for (i = 0; i < n; i++) {
 		if (spool == NULL)
 			j = *single;
-		else if (!spool_get(spool, &j, &line)) {
+		else if ((rc = spool_get(spool, &j, &line)) != Q_OK) {
 			db_rollback(db);
-			prog_die(Q_IO, "temporary file: %s", ferror(spool) ? strerror(errno) : "cut short");
+			prog_die(rc, "temporary file: %s", strerror(errno));
 		}
 		results[i].line = line;
 		if ((rc = job_add(db, &j, now, &results[i].id, &results[i].added)) != Q_OK) {
@@ -379,26 +328,25 @@ add_one(char *const *operand)
 static void
 add_many(void)
 {
-	FILE *spool = tmpfile();
+	struct spool spool;
 	int64_t n, k, line, added = 0, limit = batch != -1 ? batch : BULK_MAX;
 	struct reader r;
 	struct job_new j;
 
-	if (spool == NULL)
+	if (spool_open(&spool) != Q_OK)
 		prog_die(Q_CREATE, "temporary file: %s; see TMPDIR", strerror(errno));
 	reader_init(&r, STDIN_FILENO, mode == '0' ? '\0' : '\n', mode == JSONL ? RECORD_MAX : JOB_PAYLOAD_MAX);
 	do {
-		rewind(spool);
-		n = read_jobs(&r, spool, batch == -1 ? BULK_MAX + 1 : expect != -1 ? INT64_MAX : batch);
+		spool_rewind(&spool);
+		n = read_jobs(&r, &spool, batch == -1 ? BULK_MAX + 1 : expect != -1 ? INT64_MAX : batch);
 		if (batch == -1 && n > BULK_MAX)
 			prog_die(Q_DATA, "more than %d jobs are not added as one; --batch N commits every N; nothing was added", BULK_MAX);
 		if (expect != -1 && n != expect)
 			prog_die(Q_DATA, "%" PRId64 " jobs came, %" PRId64 " were expected; nothing was added", n, expect);
-		rewind(spool);
-		for (k = n; dry && k > 0 && spool_get(spool, &j, &line); k--)
+		for (k = n; dry && k > 0 && spool_get(&spool, &j, &line) == Q_OK; k--)
 			show(&j);
 		for (k = n; !dry && k > 0; k -= limit) {
-			add(spool, NULL, k < limit ? k : limit, added);
+			add(&spool, NULL, k < limit ? k : limit, added);
 			added += k < limit ? k : limit;
 		}
 	} while (batch != -1 && expect == -1 && n == batch);

@@ -55,7 +55,7 @@ struct db {
 	enum db_mode mode;
 	char *path, *wal;
 	int turn[2];			/* turnstile descriptors, -1: not there */
-	bool opened_turn, in_tx, waiting, shrink;
+	bool opened_turn, in_tx, waiting, shrink, upgrading;
 	int frames;			/* in the log after our last commit */
 	int64_t busy_ms, deadline;	/* monotonic ms */
 	int watch;
@@ -440,6 +440,8 @@ check_identity(struct db *db)
 	if (version > DB_SCHEMA)
 		return db_fail(db, Q_CONFIG, "%s: made by a newer q (schema %s, this program knows %d); next: install that q",
 		    db->path, value, DB_SCHEMA);
+	if (version < DB_SCHEMA && db->upgrading)
+		return db_fail(db, Q_CONFIG, "%s: schema '%s' is none that this q can upgrade from", db->path, value);
 	if (version < DB_SCHEMA)
 		return db_fail(db, Q_CONFIG, "%s: made by an older q (schema '%s', this program needs %d); next: qinit --upgrade '%s'",
 		    db->path, value, DB_SCHEMA, db->path);
@@ -1097,6 +1099,7 @@ db_create(struct db **out, const struct db_create *c)
 	db = *out;
 	if (status != Q_OK)
 		return status;
+	db->upgrading = c->upgrade;
 	if (c->into)
 		return create_into(db, c);
 	if (c->path == NULL && make_folders(db) != Q_OK)

@@ -375,7 +375,7 @@ boot_clock(struct db *db)
 	bool same;
 
 	if (ms == -1) {
-		db_fail(db, Q_CONFIG, "no boot clock, or Q_BOOT is not ID:MS");
+		db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
 		return -1;
 	}
 	s = db_prepare(db, BOOT);
@@ -717,6 +717,8 @@ job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at)
 	struct stmt *s;
 
 	*at = INT64_MAX;
+	if (boot == -1)
+		return db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
 	for (int i = 0; i < w->nqueues; i++) {
 		for (int p = 0; p < PRIORITIES; p++) {
 			s = db_prepare(db, w->type != NULL ? NEXT_TYPE : NEXT);

@@ -211,7 +211,8 @@ job_print_open(FILE *f, const struct job *j, bool claim)
 	print_text(f, "entity", j->entity);
 	print_int(f, "priority", j->priority);
 	print_text(f, "state", j->state);
-	print_int(f, "attempt", j->spent + 1);
+	/* the one that runs, comes next, or was the last: a success spent none, so it is one more than were spent */
+	print_int(f, "attempt", strcmp(j->state, "dead") == 0 || strcmp(j->state, "cancelled") == 0 ? j->spent : j->spent + 1);
 	print_int(f, "generation", j->generation);
 	putc(',', f);
 	text_json_bytes(f, "payload", j->payload, j->payload_len);

@@ -50,7 +50,7 @@ int64_t when_now(void);
 /*
  * The boot clock: ms since boot, suspended time included, unmoved by clock steps;
  * id names the boot ("" where the system has none).  Q_BOOT=ID:MS replaces both.
- * Returns ms, or -1 for a bad Q_BOOT or a system without the clock.
+ * Returns ms, or -1: cannot tell (a bad Q_BOOT, no such clock, a boot id that cannot be read).
  */
 int64_t when_boot(char id[40]);
 
@@ -277,6 +277,17 @@ void reader_init(struct reader *, int fd, int delim, size_t max);
  */
 int reader_next(struct reader *, char **rec, size_t *n);
 
+/* ---- spool.c: jobs read and not yet added -------------------------------- */
+
+struct spool { FILE *f; char *buf; size_t cap; };
+int spool_open(struct spool *);		/* an unnamed file in $TMPDIR or /tmp; Q_CREATE with errno */
+/* Appends a job and where it came from; failures show at spool_rewind(). */
+void spool_put(struct spool *, const struct job_new *, int64_t line);
+/* To the start: for reading what was put, or, after that, for the next batch.  Q_IO with errno. */
+int spool_rewind(struct spool *);
+/* The next job, borrowed until the next call.  The caller knows how many there are: the end is Q_IO. */
+int spool_get(struct spool *, struct job_new *, int64_t *line);
+
 /* ---- record.c: a job from a JSON record (qadd --jsonl) ------------------- */
 
 /*
@@ -294,9 +305,5 @@ double job_share(const char *queue, const char *key);
 /* The claim in a line that is either a claim word or a job record; ids likewise. */
 bool record_claim(const char *line, size_t n, struct claim *);
 bool record_id(const char *line, size_t n, int64_t *id);
-
-
-
-
 
 #endif

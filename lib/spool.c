@@ -1,0 +1,80 @@
+/*
+ * spool.c - jobs read but not yet added, in a temporary file: input may be slow and large, and
+ * neither the lock nor the memory may wait for it.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "q.h"
+
+enum { TEXTS = 5 };			/* queue, type, key, entity, zone; then the payload */
+
+struct head {
+	struct job_new job;		/* its pointers mean nothing here */
+	size_t len[TEXTS + 1];		/* with the NUL, 0: absent */
+	int64_t line;
+};
+
+int
+spool_open(struct spool *s)
+{
+	s->buf = NULL;
+	s->cap = 0;
+	return (s->f = tmpfile()) != NULL ? Q_OK : Q_CREATE;
+}
+
+void
+spool_put(struct spool *s, const struct job_new *j, int64_t line)
+{
+	const char *text[TEXTS] = { j->queue, j->type, j->key, j->entity, j->zone };
+	struct head h = { .job = *j, .line = line };
+
+	for (int i = 0; i < TEXTS; i++)
+		h.len[i] = text[i] != NULL ? strlen(text[i]) + 1 : 0;
+	h.len[TEXTS] = j->payload_len;
+	fwrite(&h, sizeof h, 1, s->f);
+	for (int i = 0; i < TEXTS; i++)
+		if (text[i] != NULL)
+			fwrite(text[i], 1, h.len[i], s->f);
+	fwrite(j->payload, 1, j->payload_len, s->f);
+}
+
+int
+spool_rewind(struct spool *s)
+{
+	if (fflush(s->f) == EOF || ferror(s->f) || fseek(s->f, 0, SEEK_SET) == -1)
+		return Q_IO;
+	return Q_OK;
+}
+
+int
+spool_get(struct spool *s, struct job_new *j, int64_t *line)
+{
+	const char **text[TEXTS] = { &j->queue, &j->type, &j->key, &j->entity, &j->zone };
+	struct head h;
+	size_t need = 1;
+	char *p;
+
+	if (fread(&h, sizeof h, 1, s->f) != 1)
+		return Q_IO;
+	for (int i = 0; i <= TEXTS; i++)
+		need += h.len[i];
+	if (need > s->cap) {
+		if ((p = realloc(s->buf, need)) == NULL)
+			return Q_TEMP;
+		s->buf = p;
+		s->cap = need;
+	}
+	if (fread(s->buf, 1, need - 1, s->f) != need - 1)
+		return Q_IO;
+	*j = h.job;
+	*line = h.line;
+	p = s->buf;
+	for (int i = 0; i < TEXTS; i++) {
+		*text[i] = h.len[i] > 0 ? p : NULL;
+		p += h.len[i];
+	}
+	j->payload = p;
+	return Q_OK;
+}
