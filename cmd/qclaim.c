@@ -44,11 +44,10 @@ claim(const struct job_want *w, struct claim *claims)
 	return n;
 }
 
-/* Until something may be claimable, at most until `end` on the boot clock. */
+/* Until something may be claimable, at most until `end` of when_elapsed(). */
 static void
 wait_for(const struct job_want *w, int64_t end)
 {
-	char id[40];
 	struct pollfd watch = { .fd = db_watch(db), .events = POLLIN };
 	int64_t version, now, next, left, slice;
 
@@ -57,7 +56,7 @@ wait_for(const struct job_want *w, int64_t end)
 	do {
 		now = prog_now();
 		prog_check(db, job_next(db, w, now, &next));
-		left = end - when_boot(id);
+		left = end - when_elapsed();
 		if (left <= 0 || next <= now || prog_signal != 0)
 			return;
 		slice = left < SLICE_MS ? left : SLICE_MS;
@@ -91,7 +90,7 @@ main(int argc, char *argv[])
 	int64_t wait_ms = 0, end;
 	struct claim *claims;
 	struct utsname host;
-	char worker[128], id[40];
+	char worker[128];
 	struct job job;
 	int c, n, i;
 
@@ -115,8 +114,8 @@ main(int argc, char *argv[])
 		prog_die(Q_TEMP, "out of memory");
 	db = prog_open(DB_ONCE);
 	prog_catch();
-	end = when_boot(id) + wait_ms;
-	while ((n = claim(&w, claims)) == 0 && when_boot(id) < end && prog_signal == 0)
+	end = when_elapsed() + wait_ms;
+	while ((n = claim(&w, claims)) == 0 && when_elapsed() < end && prog_signal == 0)
 		wait_for(&w, end);
 	for (i = 0; i < n; i++) {
 		prog_check(db, job_get(db, claims[i].id, &job));

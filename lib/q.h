@@ -54,6 +54,9 @@ int64_t when_now(void);
  */
 int64_t when_boot(char id[40]);
 
+/* ms on a clock that no step of the wall clock moves and no variable freezes: for waiting. */
+int64_t when_elapsed(void);
+
 /*
  * "500ms", "10s", "1h30m", "2d", "1w": parts from the largest unit to the smallest,
  * each at most once, whole numbers; a bare "0" is allowed, no other bare number.

@@ -5,6 +5,7 @@
  * the clock on the wall of a zone shows, by setting TZ for the length of a call: so the functions
  * that take a zone are not for two threads at once.
  */
+#define _DEFAULT_SOURCE		/* timegm(3) */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -66,39 +67,13 @@ is_letter(char c)
 
 /* ---- the calendar -------------------------------------------------------- */
 
-static bool
-leap_year(int64_t year)
-{
-	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-}
-
-static int
-month_days(int64_t year, int month)
-{
-	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-
-	return days[month - 1] + (month == 2 && leap_year(year));
-}
-
-/* Days in the first n years of a cycle of 400, which starts with a year 1. */
+/* Seconds since 1970 if the fields are UTC; month 13 or day 32 are those of the next year or month. */
 static int64_t
-year_days(int64_t n)
+seconds(int year, int month, int day, int hour, int min, int sec)
 {
-	return 365 * n + n / 4 - n / 100 + n / 400;
-}
+	struct tm tm = { .tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = hour, .tm_min = min, .tm_sec = sec };
 
-#define CYCLE INT64_C(146097)		/* days in 400 years */
-#define EPOCH INT64_C(719162)		/* days from 0001-01-01 to 1970-01-01 */
-
-/* Seconds since 1970 if the fields are UTC. */
-static int64_t
-seconds(int64_t year, int month, int day, int hour, int min, int sec)
-{
-	int64_t n = year_days(year - 1) - EPOCH + day - 1;
-
-	for (int m = 1; m < month; m++)
-		n += month_days(year, m);
-	return n * DAY + hour * 3600 + min * 60 + sec;
+	return timegm(&tm);
 }
 
 /* Which day since 1970 a second belongs to. */
@@ -297,7 +272,7 @@ wall(int64_t sec)
 	/* It fails only for years that do not fit an int. */
 	if (localtime_r(&t, &tm) == NULL)
 		return sec;
-	return seconds(tm.tm_year + INT64_C(1900), tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+	return timegm(&tm);
 }
 
 /*
@@ -473,7 +448,7 @@ date_time(const char *s, const char *zone, int64_t *ms, const char **why)
 		if (!number(&p, 2, &sec) || !fraction(&p, &frac))
 			return fail(why, hint(s));
 	}
-	if (month < 1 || month > 12 || day < 1 || day > month_days(year, month))
+	if (month < 1 || month > 12 || day < 1 || day > 31 || seconds(year, month, day, 0, 0, 0) >= seconds(year, month + 1, 1, 0, 0, 0))
 		return fail(why, "no such day in the calendar");
 	if (hour > 23 || min > 59 || sec > 60)
 		return fail(why, NO_TIME);
@@ -592,27 +567,13 @@ when_due(const struct when_due *w, int64_t *ms, const char **why)
 char *
 when_text(char buf[WHEN_TEXT], int64_t ms, bool millis)
 {
-	int64_t sec = ms / 1000 - (ms % 1000 < 0), day = day_of(sec) + EPOCH;
-	int64_t cycle = day / CYCLE - (day % CYCLE < 0), year;
-	int month = 1, left = (int)(sec - day_of(sec) * DAY);
-	char text[64];			/* more than any date needs, so that a compiler sees it, too */
-	int n;
+	time_t sec = ms / 1000 - (ms % 1000 < 0);
+	struct tm tm = { .tm_mday = 1 };
+	size_t n;
 
-	day -= cycle * CYCLE;
-	year = day / 365;		/* one too many near the end of a year */
-	if (year_days(year) > day)
-		year--;
-	day -= year_days(year);
-	year += cycle * 400 + 1;
-	for (; day >= month_days(year, month); month++)
-		day -= month_days(year, month);
-	n = snprintf(text, sizeof(text), "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d", year, month, (int)day + 1,
-	    left / 3600, left / 60 % 60, left % 60);
-	if (millis)
-		n += snprintf(text + n, sizeof(text) - (size_t)n, ".%03d", (int)(ms % 1000 + 1000) % 1000);
-	text[n++] = 'Z';
-	text[n++] = '\0';
-	memcpy(buf, text, (size_t)n);
+	gmtime_r(&sec, &tm);		/* it fails only for years that do not fit an int */
+	n = strftime(buf, WHEN_TEXT - 5, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf + n, WHEN_TEXT - n, millis ? ".%03dZ" : "Z", (int)(ms % 1000 + 1000) % 1000);
 	return buf;
 }
 
@@ -674,11 +635,21 @@ boot_given(const char *s, char id[40])
 }
 
 int64_t
+when_elapsed(void)
+{
+	int64_t ms = -1;
+
+#ifdef CLOCK_BOOTTIME
+	ms = clock_ms(CLOCK_BOOTTIME);
+#endif
+	return ms != -1 ? ms : clock_ms(CLOCK_MONOTONIC);
+}
+
+int64_t
 when_boot(char id[40])
 {
 	const char *given = getenv("Q_BOOT");
 	char buf[64] = "";
-	int64_t ms = -1;
 	int fd, len;
 
 	id[0] = '\0';
@@ -695,8 +666,5 @@ when_boot(char id[40])
 		id[len > 0 ? len : 0] = '\0';
 	} else if (errno != ENOENT && errno != ENOTDIR)
 		return -1;	/* no descriptor left, say: "" would look like another boot and free every claim */
-#ifdef CLOCK_BOOTTIME
-	ms = clock_ms(CLOCK_BOOTTIME);
-#endif
-	return ms != -1 ? ms : clock_ms(CLOCK_MONOTONIC);
+	return when_elapsed();
 }
