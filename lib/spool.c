@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "q.h"
 
@@ -16,12 +17,26 @@ struct head {
 	int64_t line;
 };
 
+/* Not tmpfile(3), which does not look at TMPDIR. */
 int
 spool_open(struct spool *s)
 {
+	const char *dir = getenv("TMPDIR");
+	char name[4096];
+	int fd;
+
 	s->buf = NULL;
 	s->cap = 0;
-	return (s->f = tmpfile()) != NULL ? Q_OK : Q_CREATE;
+	s->f = NULL;
+	snprintf(name, sizeof name, "%s/q.XXXXXX", dir != NULL && *dir != '\0' ? dir : "/tmp");	/* cut off: no such name */
+	if ((fd = mkstemp(name)) == -1)
+		return Q_CREATE;
+	unlink(name);
+	if ((s->f = fdopen(fd, "w+")) == NULL) {
+		close(fd);
+		return Q_CREATE;
+	}
+	return Q_OK;
 }
 
 void
