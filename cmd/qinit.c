@@ -5,8 +5,8 @@
 #include "prog.h"
 
 static const char HELP[] =
-"usage: qinit [-hV] [-d FILE] [-m MODE] [-g GROUP] [--outbox] [--into] [--upgrade]\n"
-"             [FILE]\n"
+"usage: qinit [-hV] [-d FILE] [-m MODE] [-g GROUP] [--outbox] [--into]\n"
+"             [--upgrade] [FILE]\n"
 "Create a queue file; an existing good one is left as it is.\n"
 "FILE: else -d, else $Q_DB, else ~/.local/state/q/q.db\n"
 "  qinit                          your own queue\n"
