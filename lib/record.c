@@ -37,6 +37,8 @@ struct record {
 
 static char fault[160];			/* what *why points to, unless it is a constant */
 
+static bool refuse(const char **, const char *, ...) __attribute__((format(printf, 2, 3)));
+
 static bool
 refuse(const char **why, const char *fmt, ...)
 {
@@ -141,9 +143,12 @@ members(struct record *r, const char *p, const char **why)
 static bool
 record_read(struct record *r, const char *text, size_t n, const char **why)
 {
+	const char *nul = memchr(text, '\0', n);
 	json_error_t e;
 
 	memset(r, 0, sizeof *r);
+	if (nul != NULL)		/* which jansson overlooks behind a number */
+		return refuse(why, "a NUL byte at byte %zu", (size_t)(nul - text) + 1);
 	/* Integers first: only as integers are they exact up to 2^63, and a payload may hold larger ones. */
 	r->root = json_loadb(text, n, JSON_ALLOW_NUL, &e);
 	if (r->root == NULL && json_error_code(&e) == json_error_numeric_overflow)
@@ -275,7 +280,7 @@ instant(enum name i, const char *s, const char *zone, int64_t base, int64_t *ms,
 {
 	const char *w;
 
-	return when_instant(s, zone, base, ms, &w) || refuse(why, "\"%s\" %s", names[i], w);
+	return when_instant(s, zone, base, ms, &w) || refuse(why, "\"%s\": %s", names[i], w);
 }
 
 static bool
@@ -283,7 +288,7 @@ duration(enum name i, const char *s, int64_t *ms, const char **why)
 {
 	const char *w;
 
-	return s == NULL || when_duration(s, ms, &w) || refuse(why, "\"%s\" %s", names[i], w);
+	return s == NULL || when_duration(s, ms, &w) || refuse(why, "\"%s\": %s", names[i], w);
 }
 
 static bool
@@ -300,7 +305,7 @@ get_times(const struct record *r, int64_t now, struct job_new *job, const char *
 	    !get_text(r, IN, &in, why) || !get_text(r, AT, &due.at, why) || !get_text(r, JITTER, &jitter, why))
 		return false;
 	if (tz != NULL && !when_zone(tz, &w))
-		return refuse(why, "\"tz\" %s", w);
+		return refuse(why, "\"tz\": %s", w);
 	if (zone != NULL && (w = text_name_fault(zone)) != NULL)
 		return refuse(why, "\"zone\" %s", w);
 
@@ -321,7 +326,9 @@ get_times(const struct record *r, int64_t now, struct job_new *job, const char *
 		if (due.jitter_ms > 0)
 			due.share = job_share(job->queue, job->key);
 		if (!when_due(&due, &due_ms, &w))
-			return due.at != NULL ? refuse(why, "\"at\" %s", w) : refuse(why, "%s", w);
+			return due.at != NULL ? refuse(why, "\"at\": %s", w) : refuse(why, "%s", w);
+		if (due.zone != NULL)
+			job->zone = due.zone;		/* the one it was read in */
 	}
 	if (due_ms != -1)
 		job->due_ms = due_ms;

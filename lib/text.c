@@ -239,10 +239,22 @@ structured(const char *p, size_t n)
 		;
 	if (i == n || (p[i] != '{' && p[i] != '[') || !shallow(p, n))
 		return false;
+	if (memchr(p, '\0', n) != NULL)		/* which jansson overlooks behind a number */
+		return false;
 	if ((v = json_loadb(p, n, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL)) == NULL)
 		return false;
 	json_decref(v);
 	return true;
+}
+
+bool
+text_is_json(const void *p, size_t n)
+{
+	json_t *v = shallow(p, n) ? json_loadb(p, n, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL) : NULL;
+	bool valid = v != NULL;
+
+	json_decref(v);
+	return valid;
 }
 
 /* Valid JSON without the white space between its tokens. */
