@@ -22,7 +22,6 @@ enum {
 	RESCUE_MAX = 100,		/* ended leases that one claim takes back */
 	DEFER_MS = 24 * 60 * 60 * 1000	/* how long "not now" costs no attempt */
 };
-#define ID_MAX ((INT64_C(1) << 53) - 1)	/* what a JSON reader that knows only doubles still tells apart */
 
 /* A key is taken while it is remembered, or its job is unfinished. */
 static const char KEY[] =
@@ -257,7 +256,7 @@ insert(struct db *db, const struct job_new *j, int64_t now, int64_t *id)
 	if (db_run(s) == -1)
 		return;
 	*id = db_last_id(db);
-	if (*id > ID_MAX)
+	if (*id > JOB_ID_MAX)
 		db_fail(db, Q_CONFIG, "ids have reached 2^53; start a new file");
 	s = db_prepare(db, BODY);
 	db_int(s, ":id", *id);
@@ -300,29 +299,7 @@ job_add(struct db *db, const struct job_new *j, int64_t now, int64_t *id, enum j
 	return db_status(db);
 }
 
-/* ---- claim words ---- */
-
-bool
-claim_parse(const char *word, struct claim *c)
-{
-	char id[20], fence[20];
-	const char *dot = strchr(word, '.'), *dot2 = dot != NULL ? strchr(dot + 1, '.') : NULL;
-
-	if (dot2 == NULL || dot - word >= (int)sizeof id || dot2 - dot > (int)sizeof fence || strlen(dot2 + 1) != 8 ||
-	    strspn(dot2 + 1, "0123456789abcdef") != 8)
-		return false;
-	snprintf(id, sizeof id, "%.*s", (int)(dot - word), word);
-	snprintf(fence, sizeof fence, "%.*s", (int)(dot2 - dot - 1), dot + 1);
-	c->nonce = (int64_t)strtoull(dot2 + 1, NULL, 16);
-	return text_int(id, 1, ID_MAX, &c->id) && text_int(fence, 1, ID_MAX, &c->fence);
-}
-
-char *
-claim_text(char buf[JOB_CLAIM_TEXT], const struct claim *c)
-{
-	snprintf(buf, JOB_CLAIM_TEXT, "%" PRId64 ".%" PRId64 ".%08" PRIx64, c->id, c->fence, (uint64_t)c->nonce);
-	return buf;
-}
+/* ---- claims ---- */
 
 static void
 bind_claim(struct stmt *s, const struct claim *c)

@@ -137,6 +137,7 @@ const char *text_nearest(const char *word, const char *const *names);
 #define JOB_LEASE_MS (5 * 60 * 1000)	/* default lease */
 #define JOB_ATTEMPTS 20	/* default retry policy: about an hour in all */
 #define JOB_CLAIM_MAX 10000		/* jobs in one claim */
+#define JOB_ID_MAX ((INT64_C(1) << 53) - 1)	/* what a JSON reader that knows only doubles still tells apart */
 #define JOB_CLAIM_TEXT 64		/* bytes that claim_text() needs */
 
 enum job_dup { DUP_KEEP, DUP_STRICT, DUP_REPLACE };
@@ -161,7 +162,7 @@ int job_key(struct db *, const char *queue, const char *key, int64_t now, int64_
 
 /* A claim: the word that people and scripts hold, "ID.FENCE.NONCE" (nonce: 8 hex digits). */
 struct claim { int64_t id, fence, nonce; };
-bool claim_parse(const char *, struct claim *);
+bool claim_parse(const char *, struct claim *);		/* both in record.c */
 char *claim_text(char buf[JOB_CLAIM_TEXT], const struct claim *);
 
 struct job_want {			/* what to claim */

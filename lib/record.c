@@ -4,6 +4,7 @@
  * jansson judges the whole record and gives the values; the payload alone is taken from the
  * bytes as they came, because a parsed number has lost its digits.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -407,6 +408,30 @@ word(const char *line, size_t n, char buf[JOB_CLAIM_TEXT])
 	memcpy(buf, line, n);
 	buf[n] = '\0';
 	return true;
+}
+
+/* ---- claim words ---- */
+
+bool
+claim_parse(const char *word, struct claim *c)
+{
+	char id[20], fence[20];
+	const char *dot = strchr(word, '.'), *dot2 = dot != NULL ? strchr(dot + 1, '.') : NULL;
+
+	if (dot2 == NULL || dot - word >= (int)sizeof id || dot2 - dot > (int)sizeof fence || strlen(dot2 + 1) != 8 ||
+	    strspn(dot2 + 1, "0123456789abcdef") != 8)
+		return false;
+	snprintf(id, sizeof id, "%.*s", (int)(dot - word), word);
+	snprintf(fence, sizeof fence, "%.*s", (int)(dot2 - dot - 1), dot + 1);
+	c->nonce = (int64_t)strtoull(dot2 + 1, NULL, 16);
+	return text_int(id, 1, JOB_ID_MAX, &c->id) && text_int(fence, 1, JOB_ID_MAX, &c->fence);
+}
+
+char *
+claim_text(char buf[JOB_CLAIM_TEXT], const struct claim *c)
+{
+	snprintf(buf, JOB_CLAIM_TEXT, "%" PRId64 ".%" PRId64 ".%08" PRIx64, c->id, c->fence, (uint64_t)c->nonce);
+	return buf;
 }
 
 bool

@@ -17,17 +17,6 @@
 static char in[8 << 20];
 static size_t len;
 
-/*
- * Stands in for the one in job.c, which cannot be linked without a database: what is tested here
- * is which word reaches it.
- */
-bool
-claim_parse(const char *word, struct claim *c)
-{
-	return sscanf(word, "%" SCNd64 ".%" SCNd64 ".%" SCNx64, &c->id, &c->fence, (uint64_t *)&c->nonce) == 3 &&
-	    strspn(word, "0123456789abcdef.") == strlen(word);
-}
-
 static void
 slurp(void)
 {
