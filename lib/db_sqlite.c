@@ -535,7 +535,7 @@ handle_new(struct db **out, const char *path, enum db_mode mode)
 	if (wait != NULL && !when_duration(wait, &db->busy_ms, &why))
 		return db_fail(db, Q_CONFIG, "Q_BUSY_TIMEOUT: '%s' %s", wait, why);
 	if (strlen(db->path) + sizeof "-reserve" > PATH_MAX)
-		db_fail(db, Q_CONFIG, "%s: name too long", db->path);
+		db_fail(db, Q_CONFIG, "the name of the queue file is too long: %s", db->path);
 	return db->status;
 }
 
@@ -578,7 +578,7 @@ check_file(struct db *db)
 	if (lstat(db->path, &st) == -1) {
 		if (errno == ENOENT || errno == ENOTDIR)
 			return missing(db);
-		return db_fail(db, Q_PERM, "%s: %s", db->path, strerror(errno));
+		return db_fail(db, Q_PERM, "%s: %s; check owner and mode of the file and its folder", db->path, strerror(errno));
 	}
 	if (!S_ISREG(st.st_mode))
 		return db_fail(db, Q_CONFIG, "%s: %s, not a queue file; see -d and Q_DB", db->path,
@@ -936,11 +936,20 @@ folder_of(struct db *db, char buf[PATH_MAX])
 }
 
 static int
+cannot(int err)
+{
+	return err == EACCES || err == EPERM ? Q_PERM : Q_CREATE;
+}
+
+static int
 tables(struct db *db, const struct db_create *c)
 {
 	if (exec_sql(db, db->a, "BEGIN IMMEDIATE") != Q_OK || exec_sql(db, db->a, db_schema) != Q_OK ||
-	    (c->outbox && exec_sql(db, db->a, db_outbox) != Q_OK) || exec_sql(db, db->a, "COMMIT") != Q_OK)
+	    (c->outbox && exec_sql(db, db->a, db_outbox) != Q_OK) || exec_sql(db, db->a, "COMMIT") != Q_OK) {
+		if (db->status == Q_BUG)	/* our SQL is right, so the place is wrong: a name is taken */
+			db->status = Q_CONFIG;
 		sqlite3_exec(db->a, "ROLLBACK", NULL, NULL, NULL);
+	}
 	return db->status;
 }
 
@@ -979,6 +988,10 @@ create_into(struct db *db, const struct db_create *c)
 	rc = one_text(db->a, VERSION, value, sizeof value);
 	if (rc == SQLITE_OK)
 		return check_identity(db) != Q_OK ? db->status : outbox(db);
+	if (rc != SQLITE_ERROR || (rc = one_text(db->a, "PRAGMA encoding", value, sizeof value)) != SQLITE_OK)
+		return fail_sqlite(db, rc);
+	if (strcmp(value, "UTF-8") != 0)
+		return db_fail(db, Q_CONFIG, "%s: its text is %s, q needs UTF-8; next: qinit a file of its own", db->path, value);
 	turn_take(db);
 	db_clear(db);
 	if (tables(db, c) != Q_OK && one_text(db->a, VERSION, value, sizeof value) == SQLITE_OK)
@@ -991,10 +1004,13 @@ static int
 owner_and_mode(struct db *db, int fd, const struct db_create *c)
 {
 	struct group *gr = NULL;
+	int64_t gid = -1;
 
-	if (c->group != NULL && (gr = getgrnam(c->group)) == NULL)
+	if (c->group != NULL && (gr = getgrnam(c->group)) != NULL)
+		gid = gr->gr_gid;
+	else if (c->group != NULL && !text_int(c->group, 0, INT32_MAX, &gid))
 		return db_fail(db, Q_CONFIG, "no group '%s' here", c->group);
-	if (gr != NULL && fchown(fd, (uid_t)-1, gr->gr_gid) == -1)
+	if (c->group != NULL && fchown(fd, (uid_t)-1, (gid_t)gid) == -1)
 		return db_fail(db, Q_PERM, "group %s: %s", c->group, strerror(errno));
 	if (fchmod(fd, c->mode != 0 ? c->mode : 0600) == -1)
 		return db_fail(db, Q_CREATE, "mode: %s", strerror(errno));
@@ -1010,7 +1026,7 @@ build(struct db *db, const char *temp, const struct db_create *c)
 
 	fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd == -1)
-		return db_fail(db, errno == EACCES || errno == EPERM ? Q_PERM : Q_CREATE, "%s: %s", temp, strerror(errno));
+		return db_fail(db, cannot(errno), "%s: %s", temp, strerror(errno));
 	rc = owner_and_mode(db, fd, c);
 	close(fd);
 	if (rc != Q_OK)
@@ -1055,12 +1071,14 @@ publish(struct db *db, const char *temp)
 static int
 make_folders(struct db *db)
 {
-	char *p;
+	char folder[PATH_MAX], *p;
 
 	for (p = strchr(db->path + 1, '/'); p != NULL; p = strchr(p + 1, '/')) {
 		*p = '\0';
-		if (mkdir(db->path, 0700) == -1 && errno != EEXIST)
-			db_fail(db, Q_CREATE, "%s: %s", db->path, strerror(errno));
+		if (mkdir(db->path, 0700) == 0 && folder_of(db, folder) == Q_OK)
+			sync_path(db, folder);
+		else if (errno != EEXIST)
+			db_fail(db, cannot(errno), "%s: %s", db->path, strerror(errno));
 		*p = '/';
 	}
 	return db->status;
@@ -1091,7 +1109,7 @@ int
 db_create(struct db **out, const struct db_create *c)
 {
 	char temp[PATH_MAX], folder[PATH_MAX];
-	const char *fs;
+	const char *fs, *given = getenv("Q_DB");
 	struct stat st;
 	struct db *db;
 	int lock, status = handle_new(out, c->path, DB_ONCE);
@@ -1102,22 +1120,25 @@ db_create(struct db **out, const struct db_create *c)
 	db->upgrading = c->upgrade;
 	if (c->into)
 		return create_into(db, c);
-	if (c->path == NULL && make_folders(db) != Q_OK)
+	if (c->upgrade && lstat(db->path, &st) == -1)
+		return check_file(db);		/* a mistyped name is no new queue */
+	if (c->path == NULL && (given == NULL || *given == '\0') && make_folders(db) != Q_OK)
 		return db->status;
 	if (folder_of(db, folder) != Q_OK)
 		return db->status;
 	if (stat(folder, &st) == -1)
-		return db_fail(db, Q_CREATE, "%s: %s; next: mkdir -p '%s'", folder, strerror(errno), folder);
+		return errno == ENOENT ? db_fail(db, Q_CREATE, "%s: no such folder; next: mkdir -p '%s'", folder, folder) :
+		    db_fail(db, cannot(errno), "%s: %s", folder, strerror(errno));
 	if ((fs = remote_fs(folder)) != NULL)
 		return db_fail(db, Q_CONFIG, "%s: on %s, where SQLite's log is not safe; choose a local disk", db->path, fs);
-	if (snprintf(temp, sizeof temp, "%s-new", db->path) >= (int)sizeof temp - 10)
+	if (snprintf(temp, sizeof temp, "%s-qinit", db->path) >= (int)sizeof temp - 10)
 		return db_fail(db, Q_CREATE, "%s: name too long", db->path);
 	/*
 	 * One temporary name, and creators take turns on the folder, so that a dead creator's
 	 * remains are known for what they are and cleared by the next.
 	 */
 	if ((lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1 || flock(lock, LOCK_EX) == -1)
-		return db_fail(db, Q_CREATE, "%s: %s", folder, strerror(errno));
+		return db_fail(db, cannot(errno), "%s: %s", folder, strerror(errno));
 	finish_link(db, temp);
 	status = Q_NO;
 	if (lstat(db->path, &st) == -1 && errno == ENOENT) {
