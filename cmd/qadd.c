@@ -50,7 +50,7 @@ static struct job_new job = { .priority = -1, .due_ms = -1, .event_ms = -1, .att
 static struct when_due due;		/* what the options say of the time */
 static bool dry, json, check_json, allow_empty;
 static int mode;			/* 0: one payload, else '0', LINES, JSONL */
-static int64_t now, expect = -1, batch = -1;
+static int64_t now, expect = -1, batch = -1, added;	/* added: by earlier batches */
 static struct db *db;
 
 static struct { int64_t id, line; enum job_added added; } *results;
@@ -63,6 +63,18 @@ where(int64_t line)
 	if (mode == 0)
 		return "";
 	snprintf(text, sizeof text, "stdin:%" PRId64 ": ", line);
+	return text;
+}
+
+/* The end of a refusal. */
+static const char *
+kept(const char *none)
+{
+	static char text[64];
+
+	if (added == 0)
+		return none;
+	snprintf(text, sizeof text, "; %" PRId64 " jobs of earlier batches were added", added);
 	return text;
 }
 
@@ -163,22 +175,24 @@ read_job(struct job_new *j, const char *rec, size_t n, int64_t line)
 	if (mode == JSONL) {
 		j->due_ms = -1;
 		if (!record_parse(rec, n, now, j, &why))
-			prog_die(Q_DATA, "%s%s", where(line), why);
+			prog_die(Q_DATA, "%s%s%s", where(line), why, kept(""));
 		if (j->queue == NULL)
-			prog_die(Q_DATA, "%sno queue; name it in the record or as operand", where(line));
+			prog_die(Q_DATA, "%sno queue; name it in the record or as operand%s", where(line), kept(""));
 	} else {
 		j->payload = rec;
 		j->payload_len = n;
 	}
 	d.share = due.jitter_ms != 0 ? job_share(j->queue, j->key) : 0;
 	if ((mode != JSONL || j->due_ms == -1) && !when_due(&d, &j->due_ms, &why))
-		prog_die(Q_DATA, "%s%s", where(line), why);
+		prog_die(Q_DATA, "%s%s%s", where(line), why, kept(""));
 	if ((j->payload == NULL || j->payload_len == 0) && !allow_empty)
-		prog_die(Q_DATA, "%sthe payload is empty; did its producer fail? --empty allows it", where(line));
+		prog_die(Q_DATA, "%sthe payload is empty; did its producer fail? --empty allows it%s", where(line), kept(""));
 	if (j->payload == NULL)
 		j->payload = "";
 	if (check_json && !text_is_json(j->payload, j->payload_len))
-		prog_die(Q_DATA, "%sthe payload is not JSON", where(line));
+		prog_die(Q_DATA, "%sthe payload is not JSON%s", where(line), kept(""));
+	if (job_check(db, j) != Q_OK)
+		prog_die(Q_DATA, "%s%s%s", where(line), db_message(db), kept(""));
 }
 
 /* Read at most `limit` jobs into the spool; how many. */
@@ -199,24 +213,47 @@ read_jobs(struct reader *r, struct spool *spool, int64_t limit)
 		n++;
 	}
 	if (rc == Q_DATA)
-		prog_die(Q_DATA, "%sthe record has more than %zu bytes", where(r->number), r->max);
+		prog_die(Q_DATA, "%sthe record has more than %zu bytes%s", where(r->number), r->max, kept(""));
 	if (rc == Q_IO || rc == Q_TEMP)
-		prog_die(Q_IO, "standard input: %s; nothing was added", strerror(errno));
+		prog_die(Q_IO, "standard input: %s%s", strerror(errno), kept("; nothing was added"));
 	if (spool_rewind(spool) != Q_OK)
-		prog_die(Q_IO, "temporary file: %s; nothing was added; see TMPDIR", strerror(errno));
+		prog_die(Q_IO, "temporary file: %s; see TMPDIR%s", strerror(errno), kept("; nothing was added"));
 	return n;
 }
 
 /* ---- adding ---- */
 
+/* What is printed of job i, and its length. */
+static int
+result(int64_t i, char buf[64])
+{
+	if (json)
+		return snprintf(buf, 64, "{\"id\":%" PRId64 ",\"new\":%s}\n", results[i].id,
+		    results[i].added == ADD_NEW ? "true" : "false");
+	return snprintf(buf, 64, "%" PRId64 "\n", results[i].id);
+}
+
 static void
 print_results(int64_t n)
 {
-	for (int64_t i = 0; i < n && !self.quiet; i++)
-		if (json)
-			printf("{\"id\":%" PRId64 ",\"new\":%s}\n", results[i].id, results[i].added == ADD_NEW ? "true" : "false");
-		else
-			printf("%" PRId64 "\n", results[i].id);
+	char text[64];
+
+	for (int64_t i = 0; i < n && !self.quiet; i++) {
+		result(i, text);
+		fputs(text, stdout);
+	}
+}
+
+/* Few enough to be written at once, while the lock is held? */
+static bool
+few(int64_t n)
+{
+	char text[64];
+	int size = 0;
+
+	for (int64_t i = 0; i < n && size <= EARLY_IDS; i++)
+		size += result(i, text);
+	return size <= EARLY_IDS;
 }
 
 /* Would a write of a few KiB to standard output go through now? */
@@ -229,16 +266,18 @@ writable(int wait_ms)
 }
 
 static void
-show(const struct job_new *j)
+show(const struct job_new *j, int64_t line)
 {
 	struct job job_view = { .id = -1, .priority = j->priority != -1 ? j->priority : 5, .generation = 1, .added_ms = now,
 	    .due_ms = j->due_ms, .event_ms = j->event_ms != -1 ? j->event_ms : j->due_ms, .claimed_ms = -1, .settled_ms = -1,
 	    .exit = -1, .signal = -1, .count = -1, .blocked_by = -1, .queue = j->queue, .type = j->type, .key = j->key,
 	    .entity = j->entity, .state = "pending", .zone = j->zone, .payload = j->payload, .payload_len = j->payload_len };
-	int64_t id = 0;
+	enum job_added what;
+	int64_t id;
+	int rc;
 
-	if (j->key != NULL)
-		prog_check(db, job_key(db, j->queue, j->key, now, &id));
+	if ((rc = job_plan(db, j, now, &id, &what)) != Q_OK)
+		prog_die(rc, "%s%s", rc == Q_DATA ? where(line) : "", db_message(db));
 	if (id != 0)
 		job_view.id = id;
 	job_print(stdout, &job_view, false);
@@ -246,7 +285,7 @@ show(const struct job_new *j)
 
 /* Adds n jobs of the spool (NULL: the one in `single`) in one transaction. */
 static void
-add(struct spool *spool, const struct job_new *single, int64_t n, int64_t before)
+add(struct spool *spool, const struct job_new *single, int64_t n)
 {
 	struct job_new j;
 	int64_t line = 1, i;
@@ -255,39 +294,37 @@ add(struct spool *spool, const struct job_new *single, int64_t n, int64_t before
 
 	if (!self.quiet)
 		writable(-1);
-	prog_check(db, db_begin(db, true));
+	if ((rc = db_begin(db, true)) != Q_OK)
+		prog_die(rc, "%s%s", db_message(db), kept(""));
 	for (i = 0; i < n; i++) {
 		if (spool == NULL)
 			j = *single;
 		else if ((rc = spool_get(spool, &j, &line)) != Q_OK) {
 			db_rollback(db);
-			prog_die(rc, "temporary file: %s", strerror(errno));
+			prog_die(rc, "temporary file: %s%s", strerror(errno), kept("; nothing was added"));
 		}
 		results[i].line = line;
 		if ((rc = job_add(db, &j, now, &results[i].id, &results[i].added)) != Q_OK) {
 			db_rollback(db);
-			if (before > 0)
-				prog_die(rc, "%s%s; %" PRId64 " jobs of earlier batches were added", where(line), db_message(db), before);
-			prog_die(rc, "%s%s", rc == Q_DATA ? where(line) : "", db_message(db));
+			prog_die(rc, "%s%s%s", rc == Q_DATA ? where(line) : "", db_message(db), kept(""));
 		}
 	}
 	/* Output that cannot be written stores nothing; but nothing that could block happens under the lock. */
-	early = !self.quiet && n * (json ? 40 : 20) <= EARLY_IDS && writable(0);
+	early = !self.quiet && few(n) && writable(0);
 	if (early) {
 		print_results(n);
 		if (fflush(stdout) == EOF) {
 			db_rollback(db);
-			prog_die(Q_IO, "standard output: %s; nothing was added", strerror(errno));
+			prog_die(Q_IO, "standard output: %s%s", strerror(errno), kept("; nothing was added"));
 		}
 	}
-	if ((rc = db_commit(db)) != Q_OK && before > 0)
-		prog_die(rc, "%s; %" PRId64 " jobs of earlier batches were added", db_message(db), before);
-	prog_check(db, rc);
+	if ((rc = db_commit(db)) != Q_OK)
+		prog_die(rc, "%s%s", db_message(db), kept(""));
 	if (!early) {
 		print_results(n);
 		if (fflush(stdout) == EOF)
 			prog_die(Q_IO, "standard output: %s; %" PRId64 " jobs were added, their ids are not all told",
-			    strerror(errno), before + n);
+			    strerror(errno), added + n);
 	}
 	for (i = line = 0; i < n; i++)
 		if (job.dup == DUP_KEEP && results[i].added == ADD_DIFFERS && line++ < TOLD_MAX)
@@ -320,16 +357,16 @@ add_one(char *const *operand)
 	}
 	read_job(&j, rec, n, 1);
 	if (dry)
-		show(&j);
+		show(&j, 1);
 	else
-		add(NULL, &j, 1, 0);
+		add(NULL, &j, 1);
 }
 
 static void
 add_many(void)
 {
 	struct spool spool;
-	int64_t n, k, line, added = 0, limit = batch != -1 ? batch : BULK_MAX;
+	int64_t n, k, line, limit = batch != -1 ? batch : BULK_MAX;
 	struct reader r;
 	struct job_new j;
 
@@ -344,9 +381,9 @@ add_many(void)
 		if (expect != -1 && n != expect)
 			prog_die(Q_DATA, "%" PRId64 " jobs came, %" PRId64 " were expected; nothing was added", n, expect);
 		for (k = n; dry && k > 0 && spool_get(&spool, &j, &line) == Q_OK; k--)
-			show(&j);
+			show(&j, line);
 		for (k = n; !dry && k > 0; k -= limit) {
-			add(&spool, NULL, k < limit ? k : limit, added);
+			add(&spool, NULL, k < limit ? k : limit);
 			added += k < limit ? k : limit;
 		}
 	} while (batch != -1 && expect == -1 && n == batch);

@@ -139,8 +139,8 @@ static const char *const OUTCOMES[] = { "done", "failed", "deferred", "released"
 
 /* ---- adding ---- */
 
-static int
-check_new(struct db *db, const struct job_new *j)
+int
+job_check(struct db *db, const struct job_new *j)
 {
 	const struct { const char *what, *value; } names[] =
 	    { { "type", j->type }, { "key", j->key }, { "entity", j->entity } };
@@ -224,15 +224,6 @@ key_holder(struct db *db, const struct job_new *j, int64_t now, int64_t *id, boo
 	return db_status(db);
 }
 
-int
-job_key(struct db *db, const char *queue, const char *key, int64_t now, int64_t *id)
-{
-	struct job_new j = { .queue = queue, .key = key, .payload = "" };
-	bool open, same;
-
-	return key_holder(db, &j, now, id, &open, &same);
-}
-
 static void
 insert(struct db *db, const struct job_new *j, int64_t now, int64_t *id)
 {
@@ -274,27 +265,34 @@ insert(struct db *db, const struct job_new *j, int64_t now, int64_t *id)
 }
 
 int
-job_add(struct db *db, const struct job_new *j, int64_t now, int64_t *id, enum job_added *added)
+job_plan(struct db *db, const struct job_new *j, int64_t now, int64_t *id, enum job_added *added)
 {
 	bool open = false, same = false;
 
 	*added = ADD_NEW;
 	*id = 0;
-	if (check_new(db, j) != Q_OK)
+	if (job_check(db, j) != Q_OK || j->key == NULL || key_holder(db, j, now, id, &open, &same) != Q_OK || *id == 0)
 		return db_status(db);
-	if (j->key != NULL && key_holder(db, j, now, id, &open, &same) == Q_OK && *id != 0) {
-		*added = same ? ADD_KNOWN : ADD_DIFFERS;
-		if (j->dup == DUP_STRICT && !same)
-			return db_fail(db, Q_DATA, "key '%s' already holds job %" PRId64 " with another payload", j->key, *id);
-		if (j->dup != DUP_REPLACE)
-			return db_status(db);
-		if (open) {
-			*added = ADD_REPLACED;
-			return replace(db, j, *id);
-		}
-		*added = ADD_NEW;	/* claimed or settled: the update must not be swallowed */
+	*added = same ? ADD_KNOWN : ADD_DIFFERS;
+	if (j->dup == DUP_STRICT && !same)
+		return db_fail(db, Q_DATA, "key '%s' already holds job %" PRId64 " with another payload", j->key, *id);
+	if (j->dup == DUP_REPLACE && open)
+		*added = ADD_REPLACED;
+	else if (j->dup == DUP_REPLACE) {	/* claimed or settled: the update must not be swallowed */
+		*added = ADD_NEW;
+		*id = 0;
 	}
-	if (db_status(db) == Q_OK)
+	return db_status(db);
+}
+
+int
+job_add(struct db *db, const struct job_new *j, int64_t now, int64_t *id, enum job_added *added)
+{
+	if (job_plan(db, j, now, id, added) != Q_OK)
+		return db_status(db);
+	if (*added == ADD_REPLACED)
+		return replace(db, j, *id);
+	if (*added == ADD_NEW)
 		insert(db, j, now, id);
 	return db_status(db);
 }

@@ -157,8 +157,11 @@ enum job_added { ADD_NEW, ADD_KNOWN, ADD_DIFFERS, ADD_REPLACED };	/* DIFFERS: kn
 /* Add one job, inside db_begin()..db_commit().  Q_DATA: refused (strict, names, size). */
 int job_add(struct db *, const struct job_new *, int64_t now, int64_t *id, enum job_added *);
 
-/* The job that a key holds, without a transaction; *id 0 if the key is free. */
-int job_key(struct db *, const char *queue, const char *key, int64_t now, int64_t *id);
+/* What job_add() would do and say, by reading alone; *id 0: a new job. */
+int job_plan(struct db *, const struct job_new *, int64_t now, int64_t *id, enum job_added *);
+
+/* The part of it that looks at the job alone: names, numbers, sizes.  Q_DATA. */
+int job_check(struct db *, const struct job_new *);
 
 /* A claim: the word that people and scripts hold, "ID.FENCE.NONCE" (nonce: 8 hex digits). */
 struct claim { int64_t id, fence, nonce; };
