@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +20,6 @@
 #endif
 
 #include "child.h"
-#include "q.h"
 
 #define LINGER_MS 250		/* `exec > >(tee log)`: what outlives the command may finish its output */
 #define SWEEP_MS 50		/* between two looks for what is left, if no SIGCHLD comes first */
@@ -46,6 +46,7 @@ struct run {			/* the minder's view of one command */
 static bool leash;		/* descendants come to us, and we can find them */
 static sigset_t all_open;	/* the mask while waiting: nothing blocked */
 
+/* Time asleep does not count against a command. */
 static int64_t
 monotonic(void)
 {
@@ -314,9 +315,10 @@ mind(struct run *r, int master)
 			drain(&r->out, r->end, true);
 		if (p[3].revents)
 			drain(&r->err, r->end, false);
-		if (p[0].revents && get(master, &order, sizeof(order)))
+		if (p[0].revents && get(master, &order, sizeof(order))) {
+			r->end->told |= r->pid > 0;
 			signal_command(r, order.sig, monotonic());
-		else if (p[0].revents) {
+		} else if (p[0].revents) {
 			orphan = true;
 			r->giveup_at = monotonic() + GIVEUP_MS;
 			signal_command(r, SIGKILL, monotonic());
@@ -494,4 +496,69 @@ child_reason(char buf[CHILD_REASON_MAX], const struct child_end *end, const stru
 	else
 		snprintf(buf, CHILD_REASON_MAX, "%s", end->err_len > 0 ? end->err : how);
 	return buf;
+}
+
+const char *
+child_headline(const char *reason)
+{
+	static char line[256];
+	const char *last = reason == NULL || strncmp(reason, "time limit ", 11) == 0 ? NULL : strrchr(reason, '\n');
+
+	last = last != NULL ? last + 1 : reason != NULL ? reason : "";
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(last, "\n"), last);
+	return line;
+}
+
+/* ---- commands that handle a job ------------------------------------------ */
+
+char *
+child_env(const struct job *j, const char *db_path, size_t *len)
+{
+	struct claim c = { j->id, j->fence, j->nonce };
+	char claim[JOB_CLAIM_TEXT], due[WHEN_TEXT], event[WHEN_TEXT], *env = NULL;
+	const struct { const char *name, *value; } text[] = {
+		{ "CLAIM", claim_text(claim, &c) }, { "QUEUE", j->queue }, { "TYPE", j->type }, { "KEY", j->key },
+		{ "ENTITY", j->entity }, { "DUE", when_text(due, j->due_ms, true) },
+		{ "EVENT_TIME", when_text(event, j->event_ms, true) }, { "DB", db_path }
+	};
+	FILE *f = open_memstream(&env, len);
+
+	if (f == NULL)
+		return NULL;
+	fprintf(f, "Q_ID=%" PRId64 "%cQ_ATTEMPT=%" PRId64 "%cQ_GENERATION=%" PRId64 "%c", j->id, 0, j->spent + 1, 0,
+	    j->generation, 0);
+	for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
+		fprintf(f, "Q_%s=%s%c", text[i].name, text[i].value != NULL ? text[i].value : "", 0);
+	if (fclose(f) == 0)
+		return env;
+	free(env);
+	return NULL;
+}
+
+bool
+child_settle(struct job_settle *how, const struct child_end *end, const struct child_spec *spec, char reason[CHILD_REASON_MAX])
+{
+	int code = WIFEXITED(end->status) ? WEXITSTATUS(end->status) : -1;
+
+	*how = (struct job_settle){ .outcome = OUT_FAILED, .due_ms = -1, .count = -1, .exit = code,
+		.signal = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : -1,
+		.reason = child_reason(reason, end, spec) };
+	if (end->told) {
+		how->outcome = OUT_RELEASED;
+		how->reason = "its worker was stopped";
+	} else if (end->exec_errno != 0 || code == 126 || code == 127) {
+		how->outcome = OUT_RELEASED;
+		return true;
+	} else if (end->timed_out)	/* whatever it said then */
+		how->outcome = OUT_FAILED;
+	else if (code == 0) {
+		how->outcome = OUT_DONE;
+		how->reason = NULL;
+		how->result = end->out_len > 0 ? end->out : NULL;
+		how->result_len = end->out_len;
+	} else if (code == Q_TEMP)
+		how->outcome = OUT_DEFERRED;
+	else
+		how->dead = code == Q_DATA;
+	return false;
 }

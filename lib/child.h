@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "q.h"
+
 #define CHILD_OUT_MAX (64 * 1024)	/* bytes of standard output that are kept (the first) */
 #define CHILD_ERR_MAX 4096		/* bytes of standard error that are kept (the last) */
 
@@ -53,6 +55,7 @@ struct child_end {
 	int status;		/* as waitpid(2) gives it; 126 or 127 if it could not be run, 75 if no process could be made */
 	int exec_errno;		/* why the command could not be run, else 0 */
 	bool timed_out;		/* it was still running at the time limit */
+	bool told;		/* ... or when minder_kill() reached it */
 	int64_t out_total;	/* bytes the command wrote to standard output, kept or not */
 	size_t out_len, err_len;
 	char out[CHILD_OUT_MAX];
@@ -72,5 +75,23 @@ void minder_stop(struct minder *);
  */
 #define CHILD_REASON_MAX (CHILD_ERR_MAX + 64)
 char *child_reason(char buf[CHILD_REASON_MAX], const struct child_end *, const struct child_spec *);
+
+/*
+ * The line of a reason that says most: the last of what the command wrote, or the first if that names the
+ * time limit.  NULL gives "".  Borrowed until the next call.
+ */
+const char *child_headline(const char *reason);
+
+/* ---- commands that handle a job ------------------------------------------ */
+
+/* The environment of the command for a claimed job, as minder_run() takes it; the caller frees.  NULL: out of memory. */
+char *child_env(const struct job *, const char *db_path, size_t *len);
+
+/*
+ * What the command's end means for its job: 0 done with its output as the result, 75 deferred, 65 dead, 126 and
+ * 127 released (true is returned: the command itself is broken), as is one that was told to end; else failed.
+ * how->result and how->reason are borrowed from the two others.
+ */
+bool child_settle(struct job_settle *how, const struct child_end *, const struct child_spec *, char reason[CHILD_REASON_MAX]);
 
 #endif
