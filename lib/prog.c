@@ -325,11 +325,12 @@ caught(int sig)
 void
 prog_catch(void)
 {
-	struct sigaction sa = { .sa_handler = caught };	/* no SA_RESTART: a blocked write must end */
+	static const int SIGNALS[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction sa = { .sa_handler = caught }, old;	/* no SA_RESTART: a blocked write must end */
 
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
+	for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++)
+		if (sigaction(SIGNALS[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)	/* nohup, and & in a script */
+			sigaction(SIGNALS[i], &sa, NULL);
 }
 
 void

@@ -54,7 +54,7 @@ int64_t prog_int(const char *option, const char *value, int64_t lo, int64_t hi);
 int64_t prog_duration(const char *option, const char *value);
 int64_t prog_now(void);
 
-/* INT, TERM and HUP set prog_signal and interrupt a blocking call, instead of killing. */
+/* INT, TERM and HUP set prog_signal and interrupt a blocking call, instead of killing; one that was ignored stays so. */
 extern volatile sig_atomic_t prog_signal;
 void prog_catch(void);
 
