@@ -12,7 +12,7 @@ _n=0 _plan=
 _dir=$(mktemp -d "${TMPDIR:-/tmp}/q-test.XXXXXX") && cd "$_dir" || exit 1
 trap 'cd / && chmod -R u+rwX "$_dir" && rm -rf "$_dir"' EXIT
 trap 'exit 1' HUP INT PIPE TERM
-export t TZ=UTC LC_ALL=C HOME="$_dir" Q_DB="$_dir/q.db" Q_NOW=2026-06-02T12:00:00Z
+export t PATH="${t%/*}/cmd:$PATH" TZ=UTC LC_ALL=C HOME="$_dir" Q_DB="$_dir/q.db" Q_NOW=2026-06-02T12:00:00Z
 
 plan() { _plan=$1; echo "1..$1"; }
 
