@@ -23,7 +23,7 @@ endif
 LINK = $(CC) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 
 BIN = $(PROGS:%=cmd/%)
-UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c))
+UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c t/storm/*.c))
 MAN = $(wildcard man/*.[17])
 C = $(wildcard cmd/*.c lib/*.c t/*.c t/*/*.c)
 LIB = $(filter-out lib/static.o lib/schema.o,$(patsubst %.c,%.o,$(wildcard lib/*.c))) lib/schema.o
@@ -45,7 +45,7 @@ lib/libq.a: $(LIB)
 	rm -f $@ && $(AR) rc $@ $^
 %.o: %.c .flags
 	$(CC) $(FLAGS) $(if $(WERROR),-Werror) -MMD -MP -c -o $@ $<
--include $(wildcard cmd/*.d lib/*.d t/*.d)
+-include $(wildcard cmd/*.d lib/*.d t/*.d t/*/*.d)
 lib/schema.c: lib/schema.sql lib/outbox.sql Makefile
 	for f in schema outbox; do echo "const char db_$$f[] ="; \
 	sed 's/["\\]/\\&/g; s/.*/"&\\n"/' lib/$$f.sql; echo ';'; done >$@
@@ -68,14 +68,15 @@ lint: lib/schema.c
 	{ echo "lint: $$tool is not installed; scripts/check installs what is missing" >&2; exit 1; }; done
 	gcc $(FLAGS) -Werror -fsyntax-only $(C)
 	clang $(FLAGS) -Werror -fsyntax-only $(C)
-	cppcheck -q --error-exitcode=1 --enable=warning,portability --inline-suppr --std=c11 -Ilib $(C)
-	shellcheck -x -P t t/lib.sh $$(find .ci scripts t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} +)
+	cppcheck -q --error-exitcode=1 --enable=warning,portability --suppress=memleakOnRealloc --std=c11 \
+	-Ilib '-D_Noreturn=__attribute__((noreturn))' $(C)
+	shellcheck -x -P t -e SC2016 t/lib.sh $$(find .ci scripts t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} +)
 	mandoc -T lint -W warning $(MAN)
 	cat lib/schema.sql lib/outbox.sql | sqlite3 -bail :memory:
 
 bench: all
 	PATH="$(CURDIR)/cmd:$$PATH" t/bench/run
-storm: all
+storm: all $(UNIT)
 	PATH="$(CURDIR)/cmd:$$PATH" t/storm/run
 
 install: all
@@ -88,7 +89,7 @@ uninstall:
 	rm -f $(patsubst man/%.1,$(MANDIR)/man1/%.1,$(filter %.1,$(MAN)))
 	rm -f $(patsubst man/%.7,$(MANDIR)/man7/%.7,$(filter %.7,$(MAN)))
 clean:
-	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] lib/schema.c .flags .flags.new .asan
+	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan
 
 .PHONY: all check asan lint bench storm install uninstall clean FORCE
 .DELETE_ON_ERROR:

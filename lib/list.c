@@ -260,7 +260,7 @@ job_attempts(struct db *db, int64_t id, int (*each)(const struct attempt *, void
 {
 	static char *buf;
 	static size_t cap;
-	struct attempt a;
+	struct attempt a = {0};
 	struct stmt *s = db_prepare(db, NEWEST);
 	const char **text[] = { &a.outcome, &a.state, &a.zone, &a.worker, &a.reason };
 	int64_t *number[] = { &a.generation, &a.attempt, &a.fence, &a.due_ms, &a.started_ms, &a.finished_ms, &a.exit, &a.signal, &a.count };

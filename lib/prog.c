@@ -128,7 +128,7 @@ prog_option(int argc, char *argv[])
 	}
 }
 
-static void
+static void __attribute__((format(printf, 1, 0)))
 say(const char *fmt, va_list ap, const char *tail)
 {
 	char text[2048];
