@@ -400,6 +400,7 @@ connect_sql(struct db *db, sqlite3 **conn, int flags)
 	if (rc != SQLITE_OK)
 		return fail_sqlite(db, rc);
 	sqlite3_extended_result_codes(*conn, 1);
+	sqlite3_busy_handler(*conn, busy, db);	/* before the first statement: another process may be recovering the log */
 	if (sqlite3_db_config(*conn, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, &on) != SQLITE_OK || on != 1 ||
 	    sqlite3_db_config(*conn, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, &on) != SQLITE_OK || on != 0 ||
 	    sqlite3_db_config(*conn, SQLITE_DBCONFIG_ENABLE_FKEY, 0, &on) != SQLITE_OK || on != 0)
@@ -598,7 +599,6 @@ open_checked(struct db *db)
 	skip_directory_sync(db);
 	if (connect_sql(db, &db->a, SQLITE_OPEN_READWRITE) != Q_OK)
 		return db->status;
-	sqlite3_busy_handler(db->a, busy, db);
 	sqlite3_wal_hook(db->a, log_length, db);
 	return check_identity(db);
 }
@@ -978,7 +978,6 @@ create_into(struct db *db, const struct db_create *c)
 	configure();
 	if (check_file(db) != Q_OK || connect_sql(db, &db->a, SQLITE_OPEN_READWRITE) != Q_OK)
 		return db->status;
-	sqlite3_busy_handler(db->a, busy, db);
 	rc = one_text(db->a, "PRAGMA journal_mode", value, sizeof value);
 	if (rc != SQLITE_OK)
 		return fail_sqlite(db, rc);
