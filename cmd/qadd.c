@@ -233,15 +233,17 @@ result(int64_t i, char buf[64])
 	return snprintf(buf, 64, "%" PRId64 "\n", results[i].id);
 }
 
-static void
+static bool
 print_results(int64_t n)
 {
 	char text[64];
 
 	for (int64_t i = 0; i < n && !self.quiet; i++) {
 		result(i, text);
-		fputs(text, stdout);
+		if (fputs(text, stdout) == EOF)
+			return false;
 	}
+	return fflush(stdout) == 0;
 }
 
 /* Few enough to be written at once, while the lock is held? */
@@ -311,21 +313,16 @@ add(struct spool *spool, const struct job_new *single, int64_t n)
 	}
 	/* Output that cannot be written stores nothing; but nothing that could block happens under the lock. */
 	early = !self.quiet && few(n) && writable(0);
-	if (early) {
-		print_results(n);
-		if (fflush(stdout) == EOF) {
-			db_rollback(db);
-			prog_die(Q_IO, "standard output: %s%s", strerror(errno), kept("; nothing was added"));
-		}
+	if (early && !print_results(n)) {
+		rc = errno;
+		db_rollback(db);
+		prog_die(Q_IO, "standard output: %s%s", strerror(rc), kept("; nothing was added"));
 	}
 	if ((rc = db_commit(db)) != Q_OK)
 		prog_die(rc, "%s%s", db_message(db), kept(""));
-	if (!early) {
-		print_results(n);
-		if (fflush(stdout) == EOF)
-			prog_die(Q_IO, "standard output: %s; %" PRId64 " jobs were added, their ids are not all told",
-			    strerror(errno), added + n);
-	}
+	if (!early && !print_results(n))
+		prog_die(Q_IO, "standard output: %s; %" PRId64 " jobs were added, their ids are not all told",
+		    strerror(errno), added + n);
 	for (i = line = 0; i < n; i++)
 		if (job.dup == DUP_KEEP && results[i].added == ADD_DIFFERS && line++ < TOLD_MAX)
 			prog_warn("%sthe key already holds job %" PRId64 " with another payload, which was kept; see --replace, --strict",
