@@ -132,6 +132,12 @@ for my $file ('README', map { "man/$_" } 'q.7', map { "$_.1" } @progs) {
 	is(join(' ', sort grep { !$is_prog{$_} && !$word{$_} } keys %seen), '', "$file names no program that is not there");
 }
 
+is(join(' ', $q7 =~ /^\.It (\d+(?: , \d+)?)$/mg), join(' ', map { s/,/ ,/r } slurp("$top/README") =~ /^\| (\d[\d, ]*) \|/mg),
+    'README and q(7) list the same exit statuses');
+
+# Double-quoted on a command line of qwork they would be expanded too early.
+unlike(slurp("$top/$_"), qr/"\$Q_/, "$_ shows no double-quoted \$Q_") for 'README', map { "man/$_" } 'q.7', map { "$_.1" } @progs;
+
 SKIP: {
 	skip 'mandoc is not installed', 1 if !$mandoc;
 	my ($code, $out, $err) = run("mandoc -T lint -W warning '$top'/man/*.[17]");
