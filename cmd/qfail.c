@@ -50,6 +50,8 @@ main(int argc, char *argv[])
 	}
 	if (ways > 1)
 		prog_usage("only one of --in, --at, --dead, --defer, --release");
+	if (zone != NULL && at == NULL)
+		prog_usage("--tz goes with --at");
 	if (zone != NULL && !when_zone(zone, &why))
 		prog_usage("--tz: '%s' %s", zone, why);
 	if (at != NULL && !when_instant(at, zone, now, &how.due_ms, &why))

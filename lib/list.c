@@ -139,7 +139,7 @@ job_get(struct db *db, int64_t id, struct job *j)
 
 	db_int(s, ":id", id);
 	if (db_step(s) != 1)
-		return db_fail(db, Q_NOINPUT, "no job %" PRId64 " in %s", id, db_path(db));
+		return db_fail(db, Q_NOINPUT, "no job %" PRId64 " in %s; see qls --state all, -d and Q_DB", id, db_path(db));
 	for (int i = 0; i < GET_TEXT; i++)
 		*number[i] = db_col_int(s, i);
 	if ((at = room_for(db, s, GET_TEXT, GET_COLUMNS, &buf, &cap)) == NULL)
