@@ -119,6 +119,8 @@ main(int argc, char *argv[])
 		wait_for(&w, end);
 	for (i = 0; i < n; i++) {
 		prog_check(db, job_get(db, claims[i].id, &job));
+		job.fence = claims[i].fence;	/* ours: if the lease is over already, the row holds another's token */
+		job.nonce = claims[i].nonce;
 		job_print(stdout, &job, true);
 		if (prog_signal != 0 || fflush(stdout) == EOF)
 			give_back(claims + i, n - i);

@@ -101,6 +101,8 @@ start(struct slot *s, const struct claim *claim)
 	char *env = NULL;
 	int rc = job_get(db, claim->id, &job);
 
+	job.fence = claim->fence;	/* ours: if the lease is over already, the row holds another's token */
+	job.nonce = claim->nonce;
 	s->claim = *claim;
 	s->ours = true;
 	s->started = when_elapsed();
