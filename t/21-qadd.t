@@ -37,12 +37,13 @@ is "$(sql 'SELECT count(*) FROM q_body')" 8 '... each with its payload'
 
 # ---- payloads ----
 
-echo echoed | exits 0 'standard input' qadd in
+echo echoed >data
+exits 0 'standard input' qadd in <data
 is "$(job 9 'hex(body)')" 6563686F65640A '... is one payload, newline and all'
-printf dash | exits 0 '-' qadd in -
+printf dash >data
+exits 0 '-' qadd in - <data
 is "$(job 10 body)" dash '... is standard input, too'
-i=0
-while [ $i -lt 256 ]; do printf '%b' "\\0$(printf %o $i)"; i=$((i + 1)); done >bytes
+perl -e 'print pack "C*", 0 .. 255' >bytes
 is "$(wc -c <bytes | tr -d ' ')" 256 'all the bytes there are'
 qadd in <bytes >id
 exits 0 '... are taken' qls --raw "$(cat id)"
@@ -54,7 +55,8 @@ head -c 1048576 /dev/zero >big
 exits 0 '1 MiB' qadd in - <big
 qls --raw "$(cat out)" | cmp - big >differs 2>&1
 is "$(cat differs)" '' '... comes back'
-{ cat big; printf x; } | exits 65 'a byte more' qadd in
+{ cat big; printf x; } >data
+exits 65 'a byte more' qadd in <data
 said '^qadd: the payload has more than 1048576 bytes; '
 is "$(cat out)" '' '... and no id'
 before=$(count)
