@@ -101,8 +101,8 @@ start(struct slot *s, const struct claim *claim)
 	char *env = NULL;
 	int rc = job_get(db, claim->id, &job);
 
-	job.fence = claim->fence;	/* ours: if the lease is over already, the row holds another's token */
-	job.nonce = claim->nonce;
+	if (rc == Q_OK && (job.fence != claim->fence || job.nonce != claim->nonce))
+		return;			/* the lease is over already, and another has it */
 	s->claim = *claim;
 	s->ours = true;
 	s->started = when_elapsed();

@@ -21,7 +21,7 @@
 
 #include "child.h"
 
-#define LINGER_MS 250		/* `exec > >(tee log)`: what outlives the command may finish its output */
+#define LINGER_MS 500		/* `exec > >(tee log)`: what outlives the command may finish its output */
 #define SWEEP_MS 50		/* between two looks for what is left, if no SIGCHLD comes first */
 #define GIVEUP_MS 5000		/* then a process that KILL does not end (a dead disk) is left behind */
 #define NEVER INT64_MAX
