@@ -1,5 +1,6 @@
 #!/bin/sh
 # qwork: what an exit status means, what a command is given, and that nothing of it is left.
+# shellcheck disable=SC2016	# what stands between single quotes is for another shell or perl
 . "${0%/*}/lib.sh"
 export Q_BOOT=b1:1000000
 

@@ -1,0 +1,72 @@
+#!/bin/sh
+# Commands on a leash: lib/child.c, what t/40-qwork.t does not reach.
+# shellcheck disable=SC2016	# what stands between single quotes is for another shell or perl
+. "${0%/*}/lib.sh"
+
+# The driver that make built, unless a source is newer.
+u=$t/unit-child src="child.c child.h text.c when.c q.h"
+# shellcheck disable=SC2086	# words
+if [ ! -x "$u" ] || [ -n "$(cd "$t/../lib" && find $src "$t/unit-child.c" -newer "$u")" ]; then
+	u=$PWD/unit-child
+	(cd "$t/.." && ${CC:-cc} -std=c11 -D_GNU_SOURCE -Ilib -o "$u" t/unit-child.c \
+	    lib/child.c lib/text.c lib/when.c -ljansson) || exit 1
+fi
+
+gives() { is "$(rm -f go; "$u" "$@" </dev/null 2>err)" "$want" "$name"; }
+alive() { ps -o stat= -p "$(cat pid)" | grep -v '^Z'; }
+
+name='a command' want='0 0 [exit status 0] hello'
+gives run 0 100 echo hello
+name='... that fails' want='300 0 [no] '
+gives run 0 100 sh -c 'echo no >&2; exit 3'
+name='... that does not exist' want='7f00 2 [No such file or directory] '
+gives run 0 100 ./absent
+name='no descriptors for one' want='4b00 24 [Too many open files] '
+gives nofile true
+
+name='the time limit: TERM' want='f 0 timed out [time limit 100ms] '
+gives run 100 20000 sleep 60
+name='... then KILL' want='9 0 timed out [time limit 100ms] deaf'
+gives run 100 100 sh -c 'trap "" TERM; echo deaf; while :; do sleep 0.01; done'
+name='... and its end in time' want='0 0 timed out [time limit 500ms] got it'
+gives run 500 20000 perl -e '$SIG{TERM} = sub { print "got it"; exit 0 }; sleep 60'
+name='... TERM comes once' want='0 0 timed out [time limit 500ms] 1'
+gives run 500 20000 perl -e '$SIG{TERM} = sub { $n++ }; select undef, undef, undef, 0.01 while !$n;
+	select undef, undef, undef, 0.3; print "$n\n"'
+name='... and finds a command that left its group' want='f 0 timed out [time limit 200ms] '
+gives run 200 20000 perl -e '$pid = fork; if (!$pid) { sleep 60; exit } setpgrp $pid, $pid; setpgrp 0, $pid;
+	$me = $$; $other = fork; if (!$other) { setpgrp 0, 0; sleep 60; exit } setpgrp $other, $other; setpgrp 0, $other; sleep 60'
+
+name='told to end, and a signal that comes too late' want='f 0 told [signal 15] 
+0 0 [exit status 0] again'
+gives kill 15 20000 sh -c '[ -z "$AGAIN" ] || { echo again; exit; }; echo >go; exec sleep 60'
+name='... one that does not listen' want='9 0 told [signal 9] 
+0 0 [exit status 0] again'
+gives kill 15 100 sh -c '[ -z "$AGAIN" ] || { echo again; exit; }; trap "" TERM; echo >go; while :; do sleep 0.01; done'
+name='... one that is to end at once' want='9 0 told [signal 9] 
+0 0 [exit status 0] again'
+gives kill 9 20000 sh -c '[ -z "$AGAIN" ] || { echo again; exit; }; trap "" TERM; echo >go; while :; do sleep 0.01; done'
+
+name='a minder that is stopped' want=-1
+gives stop sh -c 'trap "" TERM; echo $$ >pid; echo >go; while :; do sleep 0.01; done'
+! alive; ok $? '... takes its command with it'
+name='a minder that is killed' want='the minder is gone
+-1
+0 0 [exit status 0] again'
+gives gone sh -c '[ -z "$AGAIN" ] || { echo again; exit; }; echo $$ >pid; echo >go; exec sleep 60'
+! alive; ok $? '... takes its command with it, and no other minder'
+
+name='one after the other' want='60 of 60'
+gives many 60 cat
+
+name='the headline of a reason' want='c'
+gives headline 'a
+b
+c'
+name='... of one line' want='a: b'
+gives headline 'a: b'
+name='... of the time limit' want='time limit 5s: a'
+gives headline 'time limit 5s: a
+b'
+
+done_testing
