@@ -645,26 +645,39 @@ when_elapsed(void)
 	return ms != -1 ? ms : clock_ms(CLOCK_MONOTONIC);
 }
 
+/* The boot id, which stays the same while the process lives. */
+static bool
+boot_id(char id[40])
+{
+	static char known[40];
+	static bool asked;
+	char buf[64] = "";
+	int fd, len;
+	ssize_t n;
+
+	if (!asked) {
+		if ((fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)) != -1) {
+			n = read(fd, buf, sizeof(buf) - 1);
+			close(fd);
+			if (n <= 0)
+				return false;
+			if ((len = boot_id_length(buf)) > 0)
+				memcpy(known, buf, (size_t)len);
+		} else if (errno != ENOENT && errno != ENOTDIR)
+			return false;	/* no descriptor left, say: "" would look like another boot and free every claim */
+		asked = true;
+	}
+	memcpy(id, known, sizeof known);
+	return true;
+}
+
 int64_t
 when_boot(char id[40])
 {
 	const char *given = getenv("Q_BOOT");
-	char buf[64] = "";
-	int fd, len;
 
 	id[0] = '\0';
 	if (given != NULL)
 		return boot_given(given, id);
-	if ((fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)) != -1) {
-		ssize_t n = read(fd, buf, sizeof(buf) - 1);
-
-		close(fd);
-		if (n <= 0)
-			return -1;
-		if ((len = boot_id_length(buf)) > 0)
-			memcpy(id, buf, (size_t)len);
-		id[len > 0 ? len : 0] = '\0';
-	} else if (errno != ENOENT && errno != ENOTDIR)
-		return -1;	/* no descriptor left, say: "" would look like another boot and free every claim */
-	return when_elapsed();
+	return boot_id(id) ? when_elapsed() : -1;
 }
