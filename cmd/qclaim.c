@@ -1,5 +1,6 @@
 /* qclaim - take due jobs under a lease and print them */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static void
 wait_for(const struct job_want *w, int64_t end)
 {
 	struct pollfd watch = { .fd = db_watch(db), .events = POLLIN };
-	int64_t version, now, next, left, slice;
+	int64_t version, now, next, left, slice, nap = SLICE_MS;
 
 	if ((version = db_data_version(db)) == -1)
 		prog_check(db, db_status(db));
@@ -59,12 +60,49 @@ wait_for(const struct job_want *w, int64_t end)
 		left = end - when_elapsed();
 		if (left <= 0 || next <= now || prog_signal != 0)
 			return;
-		slice = left < SLICE_MS ? left : SLICE_MS;
+		slice = left < nap ? left : nap;
 		if (next - now < slice)
 			slice = next - now;
-		poll(&watch, watch.fd != -1, (int)slice);
+		/* The hint comes with a commit's first write, and so before it can be seen: look again soon. */
+		nap = poll(&watch, watch.fd != -1, (int)slice) > 0 ? 1 : nap < SLICE_MS / 2 ? 2 * nap : SLICE_MS;
 		db_watch_drain(db);
 	} while (db_data_version(db) == version);
+}
+
+/* All of it, unless a signal comes or nobody reads.  Not by stdio, which would go on after the signal. */
+static bool
+tell(const char *p, size_t left)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	ssize_t n;
+
+	while (left > 0 && prog_signal == 0)
+		if ((n = write(STDOUT_FILENO, p, left)) != -1) {
+			p += n;
+			left -= (size_t)n;
+		} else if (errno == EAGAIN) {	/* another program made the pipe that we share non-blocking */
+			poll(&out, 1, -1);
+		} else if (errno != EINTR) {
+			return false;
+		}
+	return left == 0;
+}
+
+/* The job's record; false if it did not go out whole. */
+static bool
+tell_job(const struct job *job)
+{
+	char *line = NULL;
+	size_t n;
+	FILE *f = open_memstream(&line, &n);
+	bool told;
+
+	if (f == NULL)
+		return false;
+	job_print(f, job, true);
+	told = fclose(f) == 0 && tell(line, n);
+	free(line);
+	return told;
 }
 
 /* Claims that could not be told to anybody. */
@@ -121,8 +159,7 @@ main(int argc, char *argv[])
 		prog_check(db, job_get(db, claims[i].id, &job));
 		job.fence = claims[i].fence;	/* ours: if the lease is over already, the row holds another's token */
 		job.nonce = claims[i].nonce;
-		job_print(stdout, &job, true);
-		if (prog_signal != 0 || fflush(stdout) == EOF)
+		if (!tell_job(&job))
 			give_back(claims + i, n - i);
 	}
 	if (n == 0 && prog_signal != 0)
