@@ -180,8 +180,8 @@ fresh
 add mail x
 (trap '' PIPE USR1 HUP; exits 0 'signals' qwork mail -- perl -e '
 	print join(",", grep { ($SIG{$_} // "") eq "IGNORE" && $_ ne "FPE" } sort keys %SIG), ";", getpgrp() == $$ ? "own group" : "shared group"')
-is "$(attempt 1)" 'done|0|||;own group' '... are at their defaults, and the group is its own'
 _n=$((_n + 1))				# the one in the subshell
+is "$(attempt 1)" 'done|0|||;own group' '... are at their defaults, and the group is its own'
 
 fresh
 add mail x
