@@ -58,6 +58,7 @@ struct db {
 	int turn[2];			/* turnstile descriptors, -1: not there */
 	bool opened_turn, in_tx, waiting, shrink, upgrading;
 	int frames;			/* in the log after our last commit */
+	int64_t copied;			/* file_time() then, if they were many */
 	int64_t busy_ms, deadline;	/* monotonic ms */
 	int watch;
 	int nstmt, status;
@@ -185,6 +186,15 @@ busy(void *arg, int n)
 	return 1;
 }
 
+/* When the database itself, not its log, was last written: by a checkpoint, whoever ran it. */
+static int64_t
+file_time(const struct db *db)
+{
+	struct stat st;
+
+	return stat(db->path, &st) == 0 ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec : 0;
+}
+
 static int
 log_length(void *arg, sqlite3 *a, const char *name, int frames)
 {
@@ -192,6 +202,8 @@ log_length(void *arg, sqlite3 *a, const char *name, int frames)
 
 	(void)a, (void)name;
 	db->frames = frames;
+	if (db->mode == DB_STAY && frames >= STAY_FRAMES)
+		db->copied = file_time(db);
 	return SQLITE_OK;
 }
 
@@ -651,8 +663,8 @@ log_is_long(const struct db *db)
 {
 	struct stat st;
 
-	if (db->mode == DB_STAY && db->frames > 0)
-		return db->frames >= STAY_FRAMES;
+	if (db->mode == DB_STAY && db->frames > 0)	/* eight workers see the same long log: one copies it */
+		return db->frames >= STAY_FRAMES && file_time(db) == db->copied;
 	return stat(db->wal, &st) == 0 && st.st_size >= (off_t)ONCE_FRAMES * FRAME;
 }
 
