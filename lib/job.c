@@ -458,9 +458,9 @@ decide(const struct held *h, const struct job_settle *how, int64_t now, struct n
 	}
 }
 
-/* Reads the job under a claim.  1: held; 0: settled by this token before, to the same outcome; -1: stale or failed. */
+/* Reads the job under a claim.  1: held; 0: settled by this token before, and as it is asked now; -1: stale or failed. */
 static int
-held(struct db *db, const struct claim *c, enum job_outcome outcome, struct held *h, const char **state)
+held(struct db *db, const struct claim *c, const struct job_settle *how, struct held *h, const char **state)
 {
 	static const char *const STATES[] = { "pending", "failed", "done", "dead", "cancelled" };
 	struct stmt *s = db_prepare(db, HELD);
@@ -490,7 +490,8 @@ held(struct db *db, const struct claim *c, enum job_outcome outcome, struct held
 		h->base = db_col_int(s, 9);
 		h->cap = db_col_int(s, 10);
 		h->until = db_col_int(s, 11);
-	} else if (settled != NULL && db_col_int(s, 13) == c->fence && strcmp(settled, OUTCOMES[outcome]) == 0) {
+	} else if (settled != NULL && db_col_int(s, 13) == c->fence && strcmp(settled, OUTCOMES[how->outcome]) == 0 &&
+	    !(how->dead && strcmp(now_in, "failed") == 0)) {
 		found = 0;
 		for (size_t i = 0; state != NULL && i < sizeof STATES / sizeof *STATES; i++)
 			if (strcmp(now_in, STATES[i]) == 0)
@@ -510,7 +511,7 @@ job_settle(struct db *db, const struct claim *c, const struct job_settle *how, i
 	struct stmt *s;
 	int64_t rows;
 	bool open;
-	int found = held(db, c, how->outcome, &h, state);
+	int found = held(db, c, how, &h, state);
 
 	if (found != 1)
 		return db_status(db);
