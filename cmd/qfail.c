@@ -23,6 +23,16 @@ static const struct option LONGS[] = {
 };
 static struct prog self = { .name = "qfail", .help = HELP, .shorts = "m:", .longs = LONGS };
 
+static int64_t
+later(const char *option, const char *span, int64_t now)
+{
+	int64_t at = now + prog_duration(option, span);
+
+	if (at > WHEN_MAX)
+		prog_usage("%s: '%s' ends after the year 9999", option, span);
+	return at;
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -37,13 +47,13 @@ main(int argc, char *argv[])
 		ways += c >= IN && c != TZ;
 		switch (c) {
 		case 'm': how.reason = optarg; break;
-		case IN: how.due_ms = now + prog_duration("--in", optarg); break;
+		case IN: how.due_ms = later("--in", optarg, now); break;
 		case AT: at = optarg; break;
 		case TZ: zone = optarg; break;
 		case DEAD: how.dead = true; break;
 		case DEFER:
 			how.outcome = OUT_DEFERRED;
-			how.due_ms = now + prog_duration("--defer", optarg);
+			how.due_ms = later("--defer", optarg, now);
 			break;
 		case RELEASE: how.outcome = OUT_RELEASED; break;
 		}
