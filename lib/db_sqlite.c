@@ -507,8 +507,8 @@ absolute(const char *path)
 	char *real = realpath(path, NULL), *dir, *out = NULL, *slash;
 	const char *base;
 
-	if (real != NULL || errno != ENOENT)
-		return real != NULL ? real : strdup(path);
+	if (real != NULL)
+		return real;
 	if ((dir = strdup(path)) == NULL)
 		return NULL;
 	slash = strrchr(dir, '/');
