@@ -137,7 +137,7 @@ main(int argc, char *argv[])
 		switch (c) {
 		case 'c': w.n = (int)prog_int("-c", optarg, 1, JOB_CLAIM_MAX); break;
 		case 'l': w.lease_ms = prog_duration("-l", optarg); break;
-		case 't': w.type = optarg; break;
+		case 't': w.type = prog_name("type", optarg); break;
 		case WAIT: wait_ms = prog_duration("--wait", optarg); break;
 		}
 	w.queues = argv + optind;

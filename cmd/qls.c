@@ -317,9 +317,9 @@ main(int argc, char *argv[])
 			if (!job_state(optarg, &f.states))
 				prog_usage("--state: '%s' is not among pending claimed failed done dead cancelled open all", optarg);
 			break;
-		case 't': f.type = optarg; break;
-		case 'k': f.key = optarg; break;
-		case 'e': f.entity = optarg; break;
+		case 't': f.type = prog_name("type", optarg); break;
+		case 'k': f.key = prog_name("key", optarg); break;
+		case 'e': f.entity = prog_name("entity", optarg); break;
 		case OLDER: f.older_ms = now - prog_duration("--older-than", optarg); break;
 		case NEWER: f.newer_ms = now - prog_duration("--newer-than", optarg); break;
 		case REASON: f.reason = optarg; break;

@@ -77,6 +77,18 @@ unknown_long(const char *word)
 	prog_usage("unknown option '--%s'", typed);
 }
 
+/* Is it "--name=value" of an option that has one?  An unknown name ends here. */
+static bool
+takes_value(const char *word)
+{
+	size_t n = strcspn(word + 2, "=");
+
+	for (int i = 0; longs[i].name != NULL; i++)
+		if (strlen(longs[i].name) == n && strncmp(longs[i].name, word + 2, n) == 0)
+			return longs[i].has_arg != no_argument;
+	unknown_long(word);
+}
+
 static _Noreturn void
 version(void)
 {
@@ -118,10 +130,11 @@ prog_option(int argc, char *argv[])
 			prog_usage("option '%s' needs a value", word);
 		prog_usage("option '-%c' needs a value", optopt);
 	case '?':
-		if (is_long && optopt != 0)
-			prog_usage("option '%.*s' takes no value", (int)strcspn(word, "="), word);
-		if (is_long)
+		if (optopt == 0)
 			unknown_long(word);
+		/* A letter amid others leaves the word before them here, which was understood. */
+		if (is_long && strchr(word, '=') != NULL && !takes_value(word))
+			prog_usage("option '%.*s' takes no value", (int)strcspn(word, "="), word);
 		prog_usage("unknown option '-%c'", optopt);
 	default:
 		return c;
@@ -210,6 +223,16 @@ prog_duration(const char *option, const char *value)
 	if (!when_duration(value, &ms, &why))
 		prog_usage("%s: '%s' %s", option, value, why);
 	return ms;
+}
+
+const char *
+prog_name(const char *what, const char *value)
+{
+	const char *fault = text_name_fault(value);
+
+	if (fault != NULL)
+		prog_die(Q_DATA, "the %s %s", what, fault);
+	return value;
 }
 
 int64_t

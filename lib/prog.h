@@ -53,6 +53,8 @@ int prog_settle(struct db *, const struct claim *, void *how);
 int64_t prog_int(const char *option, const char *value, int64_t lo, int64_t hi);
 int64_t prog_duration(const char *option, const char *value);
 int64_t prog_now(void);
+/* A type, key or entity to look for, or die with 65: an unset variable must not look like "nothing there". */
+const char *prog_name(const char *what, const char *value);
 
 /* INT, TERM and HUP set prog_signal and interrupt a blocking call, instead of killing; one that was ignored stays so. */
 extern volatile sig_atomic_t prog_signal;
