@@ -183,6 +183,16 @@ check(struct db *db, int status)
 		die(db_message(db));
 }
 
+static struct db *
+open_file(const char *path)
+{
+	struct db *db = NULL;
+	int status = db_open(&db, path, DB_STAY);
+
+	check(db, status);
+	return db;
+}
+
 static void
 settle(struct db *db, const struct claim *claims, int n)
 {
@@ -201,12 +211,11 @@ libq(struct loop *l, char **argv, double end)
 	struct job_want want = { .queues = argv + 1, .nqueues = 1, .lease_ms = JOB_LEASE_MS, .worker = "bench", .n = batch };
 	bool adds = strcmp(argv[2], "add") == 0, two = strcmp(argv[2], "two") == 0;
 	enum job_added added;
-	struct db *db;
+	struct db *db = open_file(argv[0]);
 	int64_t id;
 	int held = 0;
 	double start;
 
-	check(db, db_open(&db, argv[0], DB_STAY));
 	do {
 		start = clock_ms();
 		check(db, db_begin(db, adds));
@@ -281,9 +290,7 @@ side_by_side(void (*work)(struct loop *, char **, double), char **argv)
 static _Noreturn void
 hold(char **argv)
 {
-	struct db *db;
-
-	check(db, db_open(&db, argv[0], DB_STAY));
+	open_file(argv[0]);
 	for (;;)
 		pause();
 }
