@@ -339,12 +339,16 @@ reserve_make(struct db *db)
 	close(fd);
 }
 
+/* cut: the log is, or may be, about to be cut, and so is room, too: one add that did not fit must not refuse all that do. */
 static int
-room_check(struct db *db, bool adds)
+room_check(struct db *db, bool adds, bool cut)
 {
 	int64_t low = 0, left = room(db, &low);
 	char name[PATH_MAX];
+	struct stat st;
 
+	if (adds && left < low && cut && stat(db->wal, &st) == 0)
+		left += st.st_size;
 	if (adds && left < low)
 		return db_fail(db, Q_IO, "%s: disk nearly full (%lld KiB left); adds are refused below %lld KiB so that "
 		    "running work can settle; make room", db->path, (long long)left / 1024, (long long)low / 1024);
@@ -669,10 +673,10 @@ log_is_long(const struct db *db)
 }
 
 /*
- * Copies the log into the file while a holds the write lock.  Failure is no reason to stop: the
- * next writer tries again.
+ * Copies the log into the file while a holds the write lock; was it all?  Failure is no reason to
+ * stop: the next writer tries again.
  */
-static void
+static bool
 checkpoint(struct db *db)
 {
 	int total = -1, copied = -1;
@@ -688,24 +692,28 @@ checkpoint(struct db *db)
 		    "end long-running readers", total, total - copied);
 	db->shrink = db->mode == DB_ONCE || total > ONCE_FRAMES;
 	db->frames = 0;
+	return total >= 0 && copied == total;
 }
 
 int
 db_begin(struct db *db, bool adds)
 {
+	bool cut;
+
 	db_clear(db);
 	db->deadline = monotonic() + db->busy_ms;
-	if (room_check(db, adds) != Q_OK)
+	if (room_check(db, adds, log_is_long(db)) != Q_OK)
 		return db->status;
 	db->waiting = true;
 	turn_take(db);
 	if (exec_sql(db, db->a, "BEGIN IMMEDIATE") == Q_OK && log_is_long(db)) {
-		checkpoint(db);
+		cut = checkpoint(db);
 		reserve_make(db);
 		exec_sql(db, db->a, "ROLLBACK");
 		if (db->shrink)
 			exec_sql(db, db->a, "PRAGMA journal_size_limit=0");
-		exec_sql(db, db->a, "BEGIN IMMEDIATE");
+		if (room_check(db, adds, cut) == Q_OK)	/* copying takes some */
+			exec_sql(db, db->a, "BEGIN IMMEDIATE");
 	}
 	db->waiting = false;
 	db->in_tx = sqlite3_get_autocommit(db->a) == 0;
