@@ -70,9 +70,8 @@ lint: lib/schema.c
 	clang $(FLAGS) -Werror -fsyntax-only $(C)
 	cppcheck -q --error-exitcode=1 --enable=warning,portability --suppress=memleakOnRealloc --std=c11 \
 	-Ilib '-D_Noreturn=__attribute__((noreturn))' $(C)
-	shellcheck .ci/run scripts/*
-	shellcheck -x -P t -e SC1010,SC2010,SC2016,SC2034,SC2046 t/lib.sh \
-	$$(find t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} +)
+	shellcheck .ci/run scripts/* t/lib.sh
+	shellcheck -S error $$(find t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} +)
 	mandoc -T lint -W warning $(MAN)
 	cat lib/schema.sql lib/outbox.sql | sqlite3 -bail :memory:
 
