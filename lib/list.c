@@ -42,23 +42,41 @@ static const char NEWEST[] = "SELECT last_attempt FROM q_job WHERE id = :id";
 	"       AND (:reason IS NULL OR EXISTS(SELECT 1 FROM q_attempt a\n" \
 	"                                       WHERE a.id = j.last_attempt AND instr(a.reason, :reason) > 0))\n"
 
+/*
+ * The rows behind (:at, :after): first those level with it, then those beyond.  In one comparison of
+ * pairs SQLite would not seek by the id, and read all that is level again for each page.
+ */
+#define CLAIMED_ROWS \
+	"SELECT j.id, j.lease_ms, NULL, j.queue,\n" MATCH \
+	"  FROM q_job j\n" \
+	" WHERE j.queue = :queue AND j.lease_ms IS NOT NULL"
 static const char CLAIMED[] =
-	"SELECT j.id, j.lease_ms, NULL, j.queue,\n" MATCH
-	"  FROM q_job j\n"
-	" WHERE j.queue = :queue AND j.lease_ms IS NOT NULL AND (j.lease_ms, j.id) > (:at, :after)\n"
-	" ORDER BY j.lease_ms, j.id LIMIT :n";
+	CLAIMED_ROWS " AND j.lease_ms = :at AND j.id > :after\n"
+	"UNION ALL\n"
+	CLAIMED_ROWS " AND j.lease_ms > :at\n"
+	" ORDER BY 2, 1 LIMIT :n";
+
+#define READY_ROWS \
+	"SELECT j.id, j.ready_ms, NULL, j.queue,\n" MATCH \
+	"  FROM q_job j\n" \
+	" WHERE j.queue = :queue AND j.priority = :priority AND j.ready_ms IS NOT NULL"
 static const char READY[] =
-	"SELECT j.id, j.ready_ms, NULL, j.queue,\n" MATCH
-	"  FROM q_job j\n"
-	" WHERE j.queue = :queue AND j.priority = :priority AND j.ready_ms IS NOT NULL AND (j.ready_ms, j.id) > (:at, :after)\n"
-	" ORDER BY j.ready_ms, j.id LIMIT :n";
+	READY_ROWS " AND j.ready_ms = :at AND j.id > :after\n"
+	"UNION ALL\n"
+	READY_ROWS " AND j.ready_ms > :at\n"
+	" ORDER BY 2, 1 LIMIT :n";
+
+#define BLOCKED_ROWS \
+	"SELECT j.id, j.event_ms, j.entity, j.queue,\n" MATCH \
+	"       AND j.ready_ms IS NULL AND j.lease_ms IS NULL\n" \
+	"  FROM q_job j\n" \
+	" WHERE j.queue = :queue AND j.entity IS NOT NULL AND j.finished_ms IS NULL"
 static const char BLOCKED[] =
-	"SELECT j.id, j.event_ms, j.entity, j.queue,\n" MATCH
-	"       AND j.ready_ms IS NULL AND j.lease_ms IS NULL\n"
-	"  FROM q_job j\n"
-	" WHERE j.queue = :queue AND j.entity IS NOT NULL AND j.finished_ms IS NULL\n"
-	"   AND (j.entity, j.event_ms, j.id) > (:group, :at, :after)\n"
-	" ORDER BY j.entity, j.event_ms, j.id LIMIT :n";
+	BLOCKED_ROWS " AND j.entity = :group AND j.event_ms = :at AND j.id > :after\n"
+	"UNION ALL\n"
+	BLOCKED_ROWS " AND (j.entity, j.event_ms) > (:group, :at)\n"
+	" ORDER BY 3, 2, 1 LIMIT :n";
+
 static const char DEAD[] =
 	"SELECT j.id, 0, NULL, j.queue,\n" MATCH
 	"  FROM q_job j\n"
@@ -423,6 +441,15 @@ next_queue(struct db *db, char last[65])
 	return more;
 }
 
+static bool
+named_before(const struct job_filter *f, int i)
+{
+	for (int k = 0; k < i; k++)
+		if (strcmp(f->queues[k], f->queues[i]) == 0)
+			return true;
+	return false;
+}
+
 int
 job_list(struct db *db, const struct job_filter *f, int (*each)(int64_t, void *), void *arg)
 {
@@ -430,7 +457,8 @@ job_list(struct db *db, const struct job_filter *f, int (*each)(int64_t, void *)
 	int rc = Q_OK;
 
 	for (int i = 0; i < f->nqueues && rc == Q_OK; i++)
-		rc = list_queue(db, f, f->queues[i], each, arg);
+		if (!named_before(f, i))
+			rc = list_queue(db, f, f->queues[i], each, arg);
 	while (f->nqueues == 0 && rc == Q_OK && next_queue(db, queue))
 		rc = list_queue(db, f, queue, each, arg);
 	if (rc == Q_OK && (f->states & (ST_DONE | ST_CANCELLED)))
