@@ -77,6 +77,7 @@ row(const struct job *j)
 {
 	char id[24], tries[48], due[WHEN_TEXT];
 	int64_t attempts = j->attempts != -1 ? j->attempts : JOB_ATTEMPTS;
+	int room;
 
 	snprintf(id, sizeof id, "%" PRId64, j->id);
 	snprintf(tries, sizeof tries, "%" PRId64 "/%" PRId64, j->spent, attempts);
@@ -93,13 +94,13 @@ row(const struct job *j)
 	}
 	if (shown == 0)
 		printf("%-7s %-10s %-9s %-13s %-6s %-12s %s\n", "ID", "QUEUE", "STATE", "DUE", "TRIES", "KEY", "PAYLOAD");
-	cell(id, 7);
+	room = width - 55 - printf("%-7s ", id);	/* an id is not cut: it is what the next command wants */
 	cell(j->queue, 10);
 	cell(j->blocked_by != -1 ? "blocked" : j->state, 9);
 	cell(when_relative(due, j->due_ms, now), 13);
 	cell(tries, 6);
 	cell(j->key, 12);
-	text_show(stdout, j->payload, j->payload_len, width > 75 ? width - 63 : 12);
+	text_show(stdout, j->payload, j->payload_len, room > 12 ? room : 12);
 	putchar('\n');
 }
 
