@@ -84,11 +84,11 @@ static const char EXPIRED[] =
 
 /* One seek for each priority: what is not due yet lies behind the cut. */
 static const char PICK[] =
-	"SELECT id, ready_ms FROM q_job\n"
+	"SELECT id, ready_ms, fence FROM q_job\n"
 	" WHERE queue = :queue AND priority = :priority AND ready_ms <= :now\n"
 	" ORDER BY ready_ms, id LIMIT :n";
 static const char PICK_TYPE[] =
-	"SELECT id, ready_ms FROM q_job\n"
+	"SELECT id, ready_ms, fence FROM q_job\n"
 	" WHERE queue = :queue AND type = :type AND type <> '' AND priority = :priority AND ready_ms <= :now\n"
 	" ORDER BY ready_ms, id LIMIT :n";
 
@@ -96,8 +96,7 @@ static const char TAKE[] =
 	"UPDATE q_job\n"
 	"   SET state = 'claimed', ready_ms = NULL, lease_ms = :lease, fence = fence + 1, nonce = :nonce,\n"
 	"       claimed_ms = :now, worker = :worker\n"
-	" WHERE id = :id AND ready_ms IS NOT NULL\n"
-	"RETURNING fence";
+	" WHERE id = :id AND ready_ms IS NOT NULL";
 
 static const char NEXT[] =
 	"SELECT min(ready_ms) FROM q_job WHERE queue = :queue AND priority = :priority AND ready_ms IS NOT NULL";
@@ -576,7 +575,7 @@ rescue(struct db *db, const char *queue, int64_t boot, int64_t now)
 	return db_status(db);
 }
 
-struct candidate { int64_t ready, id; };
+struct candidate { int64_t ready, id, fence; };
 
 static int
 sooner(const void *a, const void *b)
@@ -617,7 +616,8 @@ pick(struct db *db, const struct job_want *w, int priority, int64_t now, int n, 
 		db_int(s, ":n", n);
 		while (db_step(s) == 1) {
 			found[k].id = db_col_int(s, 0);
-			found[k++].ready = db_col_int(s, 1);
+			found[k].ready = db_col_int(s, 1);
+			found[k++].fence = db_col_int(s, 2);
 		}
 	}
 	if (w->nqueues > 1)
@@ -626,24 +626,20 @@ pick(struct db *db, const struct job_want *w, int priority, int64_t now, int n, 
 }
 
 static void
-take(struct db *db, const struct job_want *w, int64_t id, int64_t lease, int64_t now, struct claim *c)
+take(struct db *db, const struct job_want *w, const struct candidate *found, int64_t lease, int64_t now, struct claim *c)
 {
 	struct stmt *s = db_prepare(db, TAKE);
 
-	c->id = id;
+	c->id = found->id;
+	c->fence = found->fence + 1;	/* RETURNING would make a table for it, at each run */
 	c->nonce = (int64_t)(random_bits() & 0xffffffff);
-	db_int(s, ":id", id);
+	db_int(s, ":id", c->id);
 	db_int(s, ":lease", lease);
 	db_int(s, ":nonce", c->nonce);
 	db_int(s, ":now", now);
 	db_text(s, ":worker", w->worker);
-	if (db_step(s) != 1) {
-		db_fail(db, Q_BUG, "job %" PRId64 " was not there to take", id);
-		return;
-	}
-	c->fence = db_col_int(s, 0);
-	while (db_step(s) == 1)		/* the change holds only once the statement is done */
-		;
+	if (db_run(s) != 1)
+		db_fail(db, Q_BUG, "job %" PRId64 " was not there to take", c->id);
 }
 
 int
@@ -662,7 +658,7 @@ job_claim(struct db *db, const struct job_want *w, int64_t now, struct claim *cl
 	for (p = 0; p < PRIORITIES && *got < w->n && db_status(db) == Q_OK; p++) {
 		k = pick(db, w, p, now, w->n - *got, found);
 		for (i = 0; i < k && *got < w->n && db_status(db) == Q_OK; i++)
-			take(db, w, found[i].id, boot + w->lease_ms, now, &claims[(*got)++]);
+			take(db, w, &found[i], boot + w->lease_ms, now, &claims[(*got)++]);
 	}
 	free(found);
 	return db_status(db);
