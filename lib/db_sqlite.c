@@ -233,15 +233,14 @@ alarm_rings(int sig)
 }
 
 static void
-turn_wait(struct db *db, int byte)
+turn_wait(struct db *db, int byte, int64_t give_up)
 {
 	struct sigaction ring = { .sa_handler = alarm_rings }, old;
 	struct itimerval tick = { { 0, 100000 }, { 0, 100000 } }, stop = { { 0, 0 }, { 0, 0 } };
-	int64_t give_up = monotonic() + db->busy_ms / 2;
 
 	if (db->turn[byte] == -1 || turn_op(db->turn[byte], byte, true, false) == 0)
 		return;
-	/* A holder that was stopped must not stop everybody: after a while BEGIN IMMEDIATE alone decides. */
+	/* A holder that was stopped must not stop everybody: at half time BEGIN IMMEDIATE alone decides. */
 	sigaction(SIGALRM, &ring, &old);
 	setitimer(ITIMER_REAL, &tick, NULL);
 	while (turn_op(db->turn[byte], byte, true, true) == -1 && errno == EINTR && monotonic() < give_up)
@@ -278,6 +277,8 @@ side_open(const struct db *db, const char *suffix)
 static void
 turn_take(struct db *db)
 {
+	int64_t half_time = monotonic() + db->busy_ms / 2;
+
 	if (!db->opened_turn) {
 		db->opened_turn = true;
 		db->turn[0] = side_open(db, "-lock");
@@ -287,8 +288,8 @@ turn_take(struct db *db)
 		db->turn[1] = side_open(db, "-lock2");
 #endif
 	}
-	turn_wait(db, 0);
-	turn_wait(db, 1);
+	turn_wait(db, 0, half_time);
+	turn_wait(db, 1, half_time);
 	if (db->turn[0] != -1)
 		turn_op(db->turn[0], 0, false, false);
 }
