@@ -288,6 +288,18 @@ min(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* Has somebody else committed something?  Then what is due next may have changed too. */
+static bool
+changed(void)
+{
+	int64_t was = version;
+
+	version = db_data_version(db);
+	if ((version != was || next_due == -1) && job_next(db, &want, when_now(), &next_due) != Q_OK)
+		next_due = -1;
+	return version != was;
+}
+
 /* Until a command ends, a signal comes, it is time to renew, or there may be a job for a free slot. */
 static void
 rest(void)
@@ -295,6 +307,7 @@ rest(void)
 	struct pollfd p[PARALLEL_MAX + 1];
 	bool watch = room() > 0 && !look;
 	int64_t now = when_elapsed(), wall = when_now(), at = min(grace_at, giveup_at);
+	int hints = watch ? db_watch(db) : -1;
 	struct timespec ts;
 	sigset_t none;
 
@@ -302,15 +315,15 @@ rest(void)
 		at = min(at, retry_at);
 	if (count(RUNS) > 0)
 		at = min(at, now + renew_at - when_elapsed());
-	if (watch && next_due == -1 && job_next(db, &want, wall, &next_due) != Q_OK)
-		next_due = -1;
-	if (watch)
+	if (watch && !changed())
 		at = min(at, now + (next_due > wall ? min(next_due - wall, nap) : nap));
+	else if (watch)
+		at = now;
 	at = at > now ? at - now : 0;
 	ts = (struct timespec){ .tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000 };
 	for (int i = 0; i < nslots; i++)
 		p[i] = (struct pollfd){ .fd = minders[i].fd, .events = POLLIN };
-	p[nslots] = (struct pollfd){ .fd = watch ? db_watch(db) : -1, .events = POLLIN };
+	p[nslots] = (struct pollfd){ .fd = hints, .events = POLLIN };
 	sigemptyset(&none);
 	if (ppoll(p, (nfds_t)nslots + 1, &ts, &none) > 0)
 		for (EACH_SLOT(s))
@@ -321,7 +334,8 @@ rest(void)
 	if (watch) {			/* the hint comes with a commit's first write, and so before it can be seen */
 		nap = p[nslots].revents != 0 ? 1 : min(2 * nap, SLOW_MS);
 		db_watch_drain(db);
-		look |= when_now() >= next_due || db_data_version(db) != version;
+		changed();
+		look |= when_now() >= next_due;
 	}
 	if (prog_signal != 0 && closed_by != 0)
 		kill_all(SIGKILL);
