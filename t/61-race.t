@@ -4,7 +4,7 @@
 . "${0%/*}/lib.sh"
 unset Q_NOW
 
-rounds=${ROUNDS:-10} jobs=${JOBS:-10000} seed=${SEED:-$$}
+rounds=${ROUNDS:-5} jobs=${JOBS:-10000} seed=${SEED:-$$}
 echo "# SEED=$seed"
 swarm() { "$t/storm/swarm" --seed "$seed" --history h "$@" >out 2>err; }
 client=$t/storm/client

@@ -4,7 +4,7 @@
 . "${0%/*}/lib.sh"
 unset Q_NOW
 
-kills=${KILLS:-300} ops=${OPS:-4000} progs=${PROGS:-1000} stops=${STOPS:-40} broken=${BROKEN:-600} seed=${SEED:-$$}
+kills=${KILLS:-300} ops=${OPS:-3000} progs=${PROGS:-500} stops=${STOPS:-40} broken=${BROKEN:-600} seed=${SEED:-$$}
 echo "# SEED=$seed"
 client=$t/storm/client
 

@@ -4,7 +4,7 @@
 . "${0%/*}/lib.sh"
 unset Q_NOW
 
-ops=${OPS:-2000} seed=${SEED:-$$}
+ops=${OPS:-1200} seed=${SEED:-$$}
 echo "# SEED=$seed"
 client=$t/storm/client
 fresh() { rm -rf q.db* h; qinit; mkdir h; }
