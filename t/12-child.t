@@ -4,12 +4,12 @@
 . "${0%/*}/lib.sh"
 
 # The driver that make built, unless a source is newer.
-u=$t/unit-child src="child.c child.h text.c when.c q.h"
+u=$t/unit-child src="child.c child.h text.c when.c record.c q.h"
 # shellcheck disable=SC2086	# words
 if [ ! -x "$u" ] || [ -n "$(cd "$t/../lib" && find $src "$t/unit-child.c" -newer "$u")" ]; then
 	u=$PWD/unit-child
-	(cd "$t/.." && ${CC:-cc} -std=c11 -D_GNU_SOURCE -Ilib -o "$u" t/unit-child.c \
-	    lib/child.c lib/text.c lib/when.c -ljansson) || exit 1
+	(cd "$t/.." && ${CC:-cc} -std=c11 -D_POSIX_C_SOURCE=200809L -Ilib -o "$u" t/unit-child.c \
+	    lib/child.c lib/text.c lib/when.c lib/record.c -ljansson) || exit 1
 fi
 
 gives() { is "$(rm -f go; "$u" "$@" </dev/null 2>err)" "$want" "$name"; }
@@ -26,12 +26,12 @@ gives nofile true
 
 name='the time limit: TERM' want='f 0 timed out [time limit 100ms] '
 gives run 100 20000 sleep 60
-name='... then KILL' want='9 0 timed out [time limit 100ms] deaf'
-gives run 100 100 sh -c 'trap "" TERM; echo deaf; while :; do sleep 0.01; done'
-name='... and its end in time' want='0 0 timed out [time limit 500ms] got it'
-gives run 500 20000 perl -e '$SIG{TERM} = sub { print "got it"; exit 0 }; sleep 60'
-name='... TERM comes once' want='0 0 timed out [time limit 500ms] 1'
-gives run 500 20000 perl -e '$SIG{TERM} = sub { $n++ }; select undef, undef, undef, 0.01 while !$n;
+name='... then KILL' want='9 0 timed out [time limit 1s] deaf'
+gives run 1000 100 sh -c 'trap "" TERM; echo deaf; while :; do sleep 0.01; done'
+name='... and its end in time' want='0 0 timed out [time limit 1s] got it'
+gives run 1000 20000 perl -e '$SIG{TERM} = sub { print "got it"; exit 0 }; sleep 60'
+name='... TERM comes once' want='0 0 timed out [time limit 1s] 1'
+gives run 1000 20000 perl -e '$SIG{TERM} = sub { $n++ }; select undef, undef, undef, 0.01 while !$n;
 	select undef, undef, undef, 0.3; print "$n\n"'
 name='... and finds a command that left its group' want='f 0 timed out [time limit 200ms] '
 gives run 200 20000 perl -e '$pid = fork; if (!$pid) { sleep 60; exit } setpgrp $pid, $pid; setpgrp 0, $pid;

@@ -223,8 +223,8 @@ is "$(sql 'SELECT length(reason), substr(reason, 1, 1), substr(reason, -1) FROM 
 
 fresh
 add mail x
-exits 0 'the time limit' qwork --limit 200ms mail -- sh -c 'echo $$ >pids; echo half >&2; exec sleep 60'
-is "$(attempt 1)" 'failed||15|time limit 200ms: half|' '... ends the command'
+exits 0 'the time limit' qwork --limit 1s mail -- sh -c 'echo $$ >pids; echo half >&2; exec sleep 60'
+is "$(attempt 1)" 'failed||15|time limit 1s: half|' '... ends the command'
 is "$(job 1)" 'failed|1|1' '... and spends an attempt'
 none_alive; ok $? '... and nothing runs any more'
 fresh
@@ -259,7 +259,7 @@ for how in 'exit 0' 'exit 3' 'kill -9 $$'; do
 done
 fresh
 add mail x
-exits 0 'children left behind at the time limit' qwork --limit 1s mail -- ./family 'sleep 60'
+exits 0 'children left behind at the time limit' qwork --limit 3s mail -- ./family 'sleep 60'
 is "$(wc -l <pids | tr -d ' '),$(alive)" '6,' '... are gone'
 
 mkfifo fifo
