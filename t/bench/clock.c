@@ -236,6 +236,8 @@ libq(struct loop *l, char **argv, double end)
 		l->jobs += held;
 		time_of(l, clock_ms() - start);
 	} while (held > 0 && l->jobs < limit && clock_ms() < end);
+	if (held == 0 && limit != INT64_MAX)
+		die("too few jobs");
 	if (held > 0 && !two && !adds) {
 		check(db, db_begin(db, false));
 		settle(db, claims, held);
@@ -284,7 +286,7 @@ side_by_side(void (*work)(struct loop *, char **, double), char **argv)
 	max = quantile(all, n, 1);
 	printf("%.0f %.3f %.3f %.3f %.2f %lld\n", (double)jobs / (end - start) * 1e3, p50, p99, max,
 	    most > 0 ? (double)least / (double)most : 0.0, (long long)failed);
-	return 0;
+	return failed > 0;
 }
 
 static _Noreturn void
