@@ -375,7 +375,7 @@ options(int argc, char *argv[])
 		switch (c) {
 		case 'P': nslots = (int)prog_int("-P", optarg, 1, PARALLEL_MAX); break;
 		case 'l': want.lease_ms = prog_duration("-l", optarg); break;
-		case 't': want.type = optarg; break;
+		case 't': want.type = prog_name("type", optarg); break;
 		case 'c': left = prog_int("-c", optarg, 1, WHEN_MAX); break;
 		case LIMIT: spec.limit_ms = prog_duration("--limit", optarg); break;
 		case GRACE: grace_ms = prog_duration("--grace", optarg); break;
