@@ -6,17 +6,38 @@ unset Q_NOW
 
 kills=${KILLS:-300} ops=${OPS:-3000} progs=${PROGS:-500} stops=${STOPS:-40} broken=${BROKEN:-600} seed=${SEED:-$$}
 echo "# SEED=$seed"
-client=$t/storm/client
+client=$t/storm/client outbox=
+
+# An application adds through q_outbox meanwhile, without our turns and our waiting, and keeps its own history.
+outbox() {
+	until [ -e h/w0-0 ]; do sleep 0.01; done
+	printf 's\to\t0\t0\tlibq\n' >h/o
+	_k=0
+	while [ -e go ] && [ $((_k += 1)) -lt 10000 ]; do
+		read -r _up _ </proc/uptime
+		printf 'i\t%d\t%s0000\t0\tadd\to/%d/0,%d,q0,5,0,-,-,keep\n' $_k "${_up%.*}${_up#*.}" $_k $((${#_k} + 5)) >>h/o
+		sqlite3 -cmd '.timeout 10000' -cmd 'PRAGMA wal_autocheckpoint = 0' q.db \
+		    "INSERT INTO q_outbox(queue, payload) VALUES('q0', 'o/$_k/0.'); SELECT job FROM q_body WHERE body = CAST('o/$_k/0.' AS BLOB)" \
+		    >id 2>>trouble || return
+		read -r _up _ </proc/uptime
+		printf 'r\t%d\t%s9999\t0\t%d,new\n' $_k "${_up%.*}${_up#*.}" "$(sed -n '$p' id)" >>h/o
+	done
+}
 
 # storm NAME SWARM-OPTIONS... CLIENT...: a new file, a swarm, what is left settled, the verdict
 storm() {
 	_name=$1
 	shift
 	rm -rf q.db* h
-	qinit
+	qinit $outbox
 	mkdir h
+	: >go
+	: >trouble
+	[ -z "$outbox" ] || outbox & _pid=$!
 	exits 0 "$_name" "$t/storm/swarm" --seed "$seed" --history h "$@"
-	_said=$(sed '/^swarm: seed/d' out; cat err)
+	rm go
+	wait $_pid
+	_said=$(sed '/^swarm: seed/d' out; cat err trouble)
 	sed 's/^/# /' out
 	_said=$_said$("$client" -H h -w rest -m drain 2>&1)
 	is "$_said" '' '... without a word'
@@ -35,6 +56,11 @@ storm "the same through the programs, $progs requests, every tenth program kille
 test "$(figure killed)" -gt 0; ok $? '... some were killed in time'
 
 storm "$kills workers killed" --kills "$kills" "$client" -n 1000000000 -l 200
+
+outbox=--outbox
+storm "$((kills / 3)) workers killed beside an application that adds through q_outbox" --kills $((kills / 3)) "$client" -n 1000000000 -l 200
+test "$(sql "SELECT count(*) FROM q_job JOIN q_body ON job = q_job.id WHERE CAST(body AS TEXT) GLOB 'o/*'")" -gt 0; ok $? '... which it did'
+outbox=
 
 storm "workers stopped for longer than their lease, $((stops / 2)) times in the middle of anything" \
     --freezes $((stops / 2)) --gap 20 --nap 150 "$client" -n 1000000000 -l 100 -p 20
