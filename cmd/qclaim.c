@@ -2,9 +2,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "prog.h"
@@ -64,28 +64,33 @@ wait_for(const struct job_want *w, int64_t end)
 		if (next - now < slice)
 			slice = next - now;
 		/* The hint comes with a commit's first write, and so before it can be seen: look again soon. */
-		nap = poll(&watch, watch.fd != -1, (int)slice) > 0 ? 1 : nap < SLICE_MS / 2 ? 2 * nap : SLICE_MS;
+		nap = prog_poll(&watch, watch.fd != -1, slice) > 0 ? 1 : nap < SLICE_MS / 2 ? 2 * nap : SLICE_MS;
 		db_watch_drain(db);
 	} while (db_data_version(db) == version);
 }
 
-/* All of it, unless a signal comes or nobody reads.  Not by stdio, which would go on after the signal. */
+/*
+ * All of it, unless a signal comes or nobody reads.  Signals come only while it waits, and what is
+ * ready takes this much at once, so that none is missed and no write blocks.
+ */
 static bool
 tell(const char *p, size_t left)
 {
 	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
 	ssize_t n;
 
-	while (left > 0 && prog_signal == 0)
-		if ((n = write(STDOUT_FILENO, p, left)) != -1) {
+	while (left > 0) {
+		if (prog_poll(&out, 1, -1) == -1 && prog_signal != 0)
+			return false;
+		n = write(STDOUT_FILENO, p, left < PIPE_BUF ? left : PIPE_BUF);
+		if (n == -1 && errno != EAGAIN && errno != EINTR)
+			return false;
+		if (n > 0) {
 			p += n;
 			left -= (size_t)n;
-		} else if (errno == EAGAIN) {	/* another program made the pipe that we share non-blocking */
-			poll(&out, 1, -1);
-		} else if (errno != EINTR) {
-			return false;
 		}
-	return left == 0;
+	}
+	return true;
 }
 
 /* The job's record; false if it did not go out whole. */
@@ -127,8 +132,6 @@ main(int argc, char *argv[])
 	struct job_want w = { .n = 1, .lease_ms = JOB_LEASE_MS };
 	int64_t wait_ms = 0, end;
 	struct claim *claims;
-	struct utsname host;
-	char worker[128];
 	struct job job;
 	int c, n, i;
 
@@ -145,9 +148,7 @@ main(int argc, char *argv[])
 	prog_queues(w.queues, w.nqueues, 1);
 	if (w.lease_ms == 0)
 		prog_usage("-l: a lease of 0 would end at once");
-	uname(&host);
-	snprintf(worker, sizeof worker, "%s:%ld", host.nodename, (long)getpid());
-	w.worker = worker;
+	w.worker = prog_worker();
 	if ((claims = calloc((size_t)w.n, sizeof *claims)) == NULL)
 		prog_die(Q_TEMP, "out of memory");
 	db = prog_open(DB_ONCE);

@@ -1,12 +1,10 @@
 /* qwork - run a command for each due job, with heartbeat, time limit and drain */
 
-#define _GNU_SOURCE		/* ppoll */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,7 +64,8 @@ static int nslots = 1;
 static const char STALE[] = "stale";	/* a slot's state: the claim is not held */
 static const struct job_settle NOT_RUN = { .outcome = OUT_RELEASED, .due_ms = -1, .count = -1, .exit = -1, .signal = -1 };
 
-static struct job_want want = { .lease_ms = JOB_LEASE_MS };
+static struct job_dead lost;
+static struct job_want want = { .dead = &lost, .lease_ms = JOB_LEASE_MS };
 static struct child_spec spec = { .kill_ms = KILL_MS };
 static int64_t left = NEVER, grace_ms = 30 * 1000;
 static bool follow, verbose;
@@ -228,6 +227,7 @@ turn(bool renew, int n)
 	static struct claim claims[PARALLEL_MAX];
 	int got, next = 0, rc;
 
+	lost.n = 0;
 	version = db_data_version(db);	/* before the claim, so that no commit is missed */
 	if ((rc = transact(renew, n, claims, &got)) == Q_TEMP && (follow || count(RUNS) + count(ENDED) > 0)) {
 		if (!busy)
@@ -239,6 +239,9 @@ turn(bool renew, int n)
 	if (rc != Q_OK)
 		fatal(rc);
 	busy = false;
+	for (int i = 0; i < lost.n && i < (int)(sizeof lost.id / sizeof *lost.id); i++)
+		prog_warn("job %" PRId64 ": dead: its claim was lost once too often; next: qls %" PRId64, lost.id[i], lost.id[i]);
+	went_dead |= lost.n > 0;
 	if (renew || count(RUNS) == 0)
 		renew_at = when_elapsed() + want.lease_ms / 3;
 	for (EACH_SLOT(s))
@@ -308,8 +311,6 @@ rest(void)
 	bool watch = room() > 0 && !look;
 	int64_t now = when_elapsed(), wall = when_now(), at = min(grace_at, giveup_at);
 	int hints = watch ? db_watch(db) : -1;
-	struct timespec ts;
-	sigset_t none;
 
 	if (retry_at > now)
 		at = min(at, retry_at);
@@ -319,13 +320,10 @@ rest(void)
 		at = min(at, now + (next_due > wall ? min(next_due - wall, nap) : nap));
 	else if (watch)
 		at = now;
-	at = at > now ? at - now : 0;
-	ts = (struct timespec){ .tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000 };
 	for (int i = 0; i < nslots; i++)
 		p[i] = (struct pollfd){ .fd = minders[i].fd, .events = POLLIN };
 	p[nslots] = (struct pollfd){ .fd = hints, .events = POLLIN };
-	sigemptyset(&none);
-	if (ppoll(p, (nfds_t)nslots + 1, &ts, &none) > 0)
+	if (prog_poll(p, (nfds_t)nslots + 1, at > now ? at - now : 0) > 0)
 		for (EACH_SLOT(s))
 			if (p[s - slots].revents != 0) {
 				finish(s);
@@ -397,34 +395,16 @@ options(int argc, char *argv[])
 	prog_now();			/* a bad Q_NOW is told before anything is done */
 }
 
-static void
-block(int how)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(how, &set, NULL);
-}
-
 int
 main(int argc, char *argv[])
 {
-	struct utsname host = { .nodename = "" };
-	char worker[sizeof host.nodename + 24];
-
 	prog_start(&self, true);
 	options(argc, argv);
-	uname(&host);
-	snprintf(worker, sizeof worker, "%s:%ld", host.nodename, (long)getpid());
-	want.worker = worker;
+	want.worker = prog_worker();
 	for (int i = 0; i < nslots; i++)	/* first: a process that has the file open must not fork */
 		if (minder_start(&minders[i], &spec, minders, i) == -1)
 			prog_die(Q_TEMP, "cannot start a process: %s", strerror(errno));
 	prog_catch();
-	block(SIG_BLOCK);		/* they arrive in rest() only */
 	db = prog_open(DB_STAY);
 	work();
 	for (EACH_SLOT(s)) {
@@ -442,7 +422,7 @@ main(int argc, char *argv[])
 	if (status == Q_OK && closed_by == SIGINT) {	/* so that a shell sees it and stops too */
 		signal(SIGINT, SIG_DFL);
 		raise(SIGINT);
-		block(SIG_UNBLOCK);
+		prog_poll(NULL, 0, 0);
 	}
 	if (status == Q_OK && !follow)
 		status = closed_by != 0 ? Q_TEMP : went_dead ? Q_NO : Q_OK;

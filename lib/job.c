@@ -553,11 +553,12 @@ job_settle(struct db *db, const struct claim *c, const struct job_settle *how, i
 
 /* Claims whose lease is over are taken back here, by whoever claims next, so nothing else must run. */
 static int
-rescue(struct db *db, const char *queue, int64_t boot, int64_t now)
+rescue(struct db *db, const struct job_want *w, const char *queue, int64_t boot, int64_t now)
 {
 	static const struct job_settle LOST = { .outcome = OUT_LOST, .due_ms = -1, .count = -1, .exit = -1, .signal = -1,
 	    .reason = "the lease ended before the job was settled" };
 	struct claim ended[RESCUE_MAX];
+	const char *state = NULL;
 	struct stmt *s = db_prepare(db, EXPIRED);
 	int n = 0;
 
@@ -571,7 +572,11 @@ rescue(struct db *db, const char *queue, int64_t boot, int64_t now)
 	}
 	db_reset(s);
 	for (int i = 0; i < n; i++)
-		job_settle(db, &ended[i], &LOST, now, NULL);
+		if (job_settle(db, &ended[i], &LOST, now, &state) == Q_OK && strcmp(state, "dead") == 0 && w->dead != NULL) {
+			if (w->dead->n < (int)(sizeof w->dead->id / sizeof *w->dead->id))
+				w->dead->id[w->dead->n] = ended[i].id;
+			w->dead->n++;
+		}
 	return db_status(db);
 }
 
@@ -654,7 +659,7 @@ job_claim(struct db *db, const struct job_want *w, int64_t now, struct claim *cl
 		return db_fail(db, Q_TEMP, "out of memory");
 	for (i = 0; i < w->nqueues; i++)
 		if (!repeated(w, i))
-			rescue(db, w->queues[i], boot, now);
+			rescue(db, w, w->queues[i], boot, now);
 	for (p = 0; p < PRIORITIES && *got < w->n && db_status(db) == Q_OK; p++) {
 		k = pick(db, w, p, now, w->n - *got, found);
 		for (i = 0; i < k && *got < w->n && db_status(db) == Q_OK; i++)

@@ -1,10 +1,12 @@
 /* prog.c - what every main() does the same way; the one place where a status becomes a message and an exit */
 
+#define _GNU_SOURCE		/* ppoll */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "prog.h"
@@ -349,11 +351,37 @@ void
 prog_catch(void)
 {
 	static const int SIGNALS[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction sa = { .sa_handler = caught }, old;	/* no SA_RESTART: a blocked write must end */
+	struct sigaction sa = { .sa_handler = caught }, old;
+	sigset_t set;
 
-	for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++)
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++) {
+		sigaddset(&set, SIGNALS[i]);
 		if (sigaction(SIGNALS[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)	/* nohup, and & in a script */
 			sigaction(SIGNALS[i], &sa, NULL);
+	}
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+int
+prog_poll(struct pollfd *p, nfds_t n, int64_t ms)
+{
+	struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+	sigset_t none;
+
+	sigemptyset(&none);
+	return ppoll(p, n, ms == -1 ? NULL : &ts, &none);
+}
+
+const char *
+prog_worker(void)
+{
+	static char worker[128];
+	struct utsname host = { .nodename = "" };
+
+	uname(&host);
+	snprintf(worker, sizeof worker, "%s:%ld", host.nodename, (long)getpid());
+	return worker;
 }
 
 void

@@ -6,6 +6,7 @@
 #define PROG_H
 
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +16,7 @@
 struct prog {
 	const char *name;	/* "qadd" */
 	const char *help;	/* starts with "usage: ", fits a screen */
-	const char *shorts;	/* getopt string, "+:" first if a command follows; without hVd */
+	const char *shorts;	/* getopt string, "+" first if a command follows; without hVd */
 	const struct option *longs;	/* without help, version, database */
 	bool quiet;
 	const char *database;	/* -d */
@@ -56,9 +57,17 @@ int64_t prog_now(void);
 /* A type, key or entity to look for, or die with 65: an unset variable must not look like "nothing there". */
 const char *prog_name(const char *what, const char *value);
 
-/* INT, TERM and HUP set prog_signal and interrupt a blocking call, instead of killing; one that was ignored stays so. */
+/*
+ * From now on INT, TERM and HUP do not kill: they are held back, arrive only in prog_poll(), and set prog_signal, so that
+ * none is missed between a look and a wait.  One that was ignored at the start stays ignored.
+ */
 extern volatile sig_atomic_t prog_signal;
 void prog_catch(void);
+/* poll(2), at most ms (-1: no limit), during which signals arrive. */
+int prog_poll(struct pollfd *, nfds_t, int64_t ms);
+
+/* "host:pid", who claims. */
+const char *prog_worker(void);
 
 /* Last act: stdout flushed, closed and checked (74 if lost, unless status is already worse), then _exit. */
 _Noreturn void prog_exit(int status);

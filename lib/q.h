@@ -168,6 +168,8 @@ struct claim { int64_t id, fence, nonce; };
 bool claim_parse(const char *, struct claim *);		/* both in record.c */
 char *claim_text(char buf[JOB_CLAIM_TEXT], const struct claim *);
 
+struct job_dead { int n; int64_t id[16]; };	/* n may be more than are named */
+
 struct job_want {			/* what to claim */
 	char *const *queues;
 	int nqueues;
@@ -175,6 +177,7 @@ struct job_want {			/* what to claim */
 	int64_t lease_ms;
 	const char *worker;
 	int n;				/* at most this many, <= JOB_CLAIM_MAX */
+	struct job_dead *dead;		/* adds the jobs whose claim was lost once too often; or NULL */
 };
 
 /*

@@ -496,4 +496,14 @@ is "$(wc -l <qerr | tr -d ' ')" 1 '... once'
 none_alive; ok $? '... and what ran is ended'
 is "$(sql 'SELECT group_concat(state, " ") FROM q_job')" 'claimed claimed' '... and claimed until the lease is over'
 
+# ---- a job that kills its workers ----
+
+fresh
+add mail x
+for boot in b2 b3 b4; do Q_BOOT=$boot:1 qclaim mail >claimed; done
+exits 1 'a job whose claim was lost three times' env Q_BOOT=b5:1 qwork mail -- touch ran2
+is "$(cat err)" 'qwork: job 1: dead: its claim was lost once too often; next: qls 1' '... is told'
+is "$(job 1)" 'dead|3|0' '... is dead'
+[ ! -e ran2 ]; ok $? '... and does not run'
+
 done_testing
