@@ -231,7 +231,11 @@ sub agree {
 }
 
 my @words;		# claims that were given out, the newest last
-sub some { my ($n) = @_; map { rand() < .8 && @words > 6 ? $words[-1 - int rand 6] : $words[rand @words] } 1 .. $n }
+sub some {		# claims, most of them held
+	my ($n) = @_;
+	my @held = map { $_->{word} } grep { defined && $_->{state} eq 'claimed' } @jobs;
+	return map { @held && rand() < .7 ? $held[rand @held] : $words[rand @words] } 1 .. $n;
+}
 sub either { $_[rand @_] }
 my @queues = qw(mail sms bulk);
 
@@ -267,7 +271,7 @@ sub op_add {
 
 sub op_claim {
 	my @from = map { either(@queues) } 1 .. 1 + rand 3;
-	my ($n, $lease, $type) = (1 + int rand 4, 1000 * either(10, 60, 300), rand() < .2 ? either('a', 'b') : undef);
+	my ($n, $lease, $type) = (1 + int rand 4, 1000 * either(30, 100, 300), rand() < .2 ? either('a', 'b') : undef);
 	my @got = claim(\@from, $n, $lease, $type);
 	my ($rc, $out) = run('', 'qclaim', '-c', $n, '-l', "${lease}ms", defined $type ? ('-t', $type) : (), @from);
 	my $want = '';
@@ -305,7 +309,7 @@ sub op_settle {
 
 sub op_time {
 	my $r = rand;
-	my $ms = $r < .8 ? int rand 40_000 : $r < .95 ? int rand 400_000 : int rand 90_000_000;
+	my $ms = $r < .8 ? int rand 20_000 : $r < .95 ? int rand 400_000 : int rand 90_000_000;
 	$now += $ms;
 	$boot += $ms;
 	$now += either(-86_400_000, -3_600_000, 3_600_000, 86_400_000) if rand() < .03;	# somebody sets the clock
