@@ -118,6 +118,14 @@ refused 78 '^qinit: .*neither Q_DB nor HOME is set' 'none of them' env -u Q_DB -
 refused 78 '^qadd: .*neither Q_DB nor HOME is set' '... nor for qadd' env -u Q_DB -u HOME qadd m x
 refused 66 '^qinit: .*empty' 'an empty name' qinit ''
 
+mkdir odd
+for name in 'file:x.db?mode=memory' ':memory:' 'a b.db' "it's.db" '%41.db' '?' 'new
+line' 'ünï.db' '*' -dash.db; do
+	(cd odd && qinit -- "$name" && qadd -q -d "$name" m x && qls -d "$name" m | cut -f 7) >out 2>err
+	is "$(cat out err)" x "a file called '$(printf %s "$name" | tr '\n' '~')'"
+	ok "$(test -f "odd/$name"; echo $?)" '... is a file'
+done
+
 refused 73 "^qinit: no/such: .*next: mkdir -p 'no/such'" 'a folder that is not there' qinit no/such/q.db
 refused 73 "^qinit: $PWD/no/such: .*next: mkdir -p" 'a folder of Q_DB is not guessed at, either' env Q_DB="$PWD/no/such/q.db" qinit
 ok "$(test ! -e no; echo $?)" '... so none was made'
@@ -225,6 +233,14 @@ is "$(find killed -name '*qinit*')" '' '... and no remains'
 app() { rm -f app.db*; sqlite3 app.db "PRAGMA journal_mode=WAL; PRAGMA application_id=7; PRAGMA user_version=42;
 	CREATE TABLE orders(id INTEGER PRIMARY KEY, what TEXT); INSERT INTO orders(what) VALUES('tea'); $1" >/dev/null; }
 dump() { sqlite3 -readonly app.db .dump; }
+for size in 512 65536; do
+	rm -f app.db*
+	sqlite3 app.db "PRAGMA page_size=$size; PRAGMA auto_vacuum=FULL; PRAGMA journal_mode=WAL; CREATE TABLE t(x)" >/dev/null
+	qinit --into app.db && head -c 1048576 noise | qadd -q -d app.db m && seq 1000 | qadd -q -d app.db --lines m
+	qclaim -d app.db -c 5000 m | jq -r .claim | qdone -d app.db -
+	is "$(qls -d app.db --counts | tr '\t' ' ') $(sqlite3 -readonly app.db 'PRAGMA page_size; PRAGMA integrity_check' | tr '\n' ' ')" \
+	    "m 0 0 0 1001 0 0 0 $size ok " "--into a file with pages of $size bytes"
+done
 app
 exits 0 '--into' qinit --into app.db
 is "$(cat out err)" '' '... silent'
@@ -270,7 +286,7 @@ if [ "$(id -u)" -ne 0 ]; then
 else
 	refused 77 'app.db: ' '--into a file one may only read' user bin/qinit --into app.db
 fi
-chmod 644 app.db
+app
 sqlite3 app.db 'BEGIN IMMEDIATE' '.shell Q_BUSY_TIMEOUT=20ms qinit --into app.db; echo $?' >busy 2>&1
 like "$(cat busy)" '^75$' '--into a file that stays busy is "not now"'
 is "$(sqlite3 -readonly app.db .tables)" orders '... and adds nothing'
