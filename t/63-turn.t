@@ -10,7 +10,7 @@ client=$t/storm/client
 fresh() { rm -rf q.db* h; qinit; mkdir h; }
 until_true() { _i=0; while ! eval "$1" && [ $((_i += 1)) -lt 3000 ]; do sleep 0.01; done; }
 # Does somebody hold byte $1 of the turnstile?  (FILE-lock; see /proc/locks)
-held() { grep -q "OFDLCK.*:$(stat -c %i q.db-lock) $1 $1\$" /proc/locks; }
+held() { grep -q "OFDLCK.*:$(stat -c %i q.db-lock 2>/dev/null) $1 $1\$" /proc/locks; }
 
 # ---- shares: counted, not timed ----
 

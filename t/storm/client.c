@@ -442,17 +442,18 @@ shared(int every)
 static void
 invent(struct work *w, int k)
 {
-	static char dots[24 * 1024];
 	int64_t now = when_now();
-	size_t len;
+	size_t head, len;
 
 	memset(w, 0, sizeof *w);
 	snprintf(w->token, sizeof w->token, "%s/%" PRId64 "/%d", name, seq + 1, k);
-	len = strlen(w->token) + 1 + (percent(3) ? rnd(sizeof dots - TEXT) : rnd(60));
-	memset(dots, '.', sizeof dots);
+	head = strlen(w->token);
+	len = head + 1 + (percent(3) ? rnd(20000) : rnd(60));
 	if ((w->payload = malloc(len + 1)) == NULL)
 		die("memory");
-	snprintf(w->payload, len + 1, "%s%s", w->token, dots);
+	memcpy(w->payload, w->token, head);
+	memset(w->payload + head, '.', len - head);
+	w->payload[len] = '\0';
 	w->job = (struct job_new){ .queue = QUEUES[0], .priority = percent(60) ? 5 : (int64_t)rnd(10), .event_ms = -1, .window_ms = -1,
 	    .due_ms = now + (percent(20) ? (int64_t)rnd(300) : 0), .attempts = percent(10) ? 3 : 20, .base_ms = 1, .cap_ms = 20,
 	    .payload = w->payload, .payload_len = len };
