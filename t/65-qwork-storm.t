@@ -11,17 +11,19 @@ open() { sql "SELECT count(*) FROM q_job WHERE finished_ms IS NULL"; }
 qinit
 seq "$jobs" | qadd -q --lines n
 exits 0 "eight qwork, $jobs jobs, $kills killed" "$t/storm/swarm" --procs 8 --kills "$kills" --gap "${GAP:-100}" --stay --seed "$seed" \
-    qwork -P 2 -l 1s n -- cat
+    qwork -P 2 -l 4s n -- cat
 sed 's/^/# /' out
-is "$(cat err)" '' '... without a word'
+# On a machine that stands still for longer than a lease even a live worker loses its claim, and says so.
+is "$(grep -v '^qwork: job [0-9]*: its claim was lost while it ran; ' err)" '' '... without another word'
 
 # What the last killed ones held is claimable when its lease is over.
+: >rest
 i=0
 while [ "$(open)" != 0 ] && [ $((i += 1)) -lt 100 ]; do
 	qwork -P 4 n -- cat >>rest 2>&1
 	sleep 0.1
 done
-is "$(open) $(cat rest 2>/dev/null)" '0 ' 'then nothing is left'
+is "$(open) $(cat rest)" '0 ' 'then nothing is left'
 "$t/storm/check" --drained q.db >verdict 2>&1
 is "$? $(grep -v '^check: ' verdict)" '0 ' '... and the file is right'
 sed 's/^/# /' verdict
