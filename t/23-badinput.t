@@ -22,7 +22,7 @@ sub fuse {
 	my $server = fork // die;
 	if ($server == 0) {
 		my %attr = map { $$_[0] => pack 'Q6 L10', $$_[0], 0, 0, 0, 0, 0, 0, 0, 0, $$_[1], 1, 0, 0, 0, 4096, 0 } [1, 0040755], [2, 0100600];
-		alarm 20;
+		alarm 120;
 		while (sysread $dev, my $request, 1 << 18) {
 			my ($op, $unique, $node) = unpack 'x4 L Q Q', $request;
 			my ($error, $reply) = (0, '');
@@ -545,7 +545,7 @@ ok(!-e $_, "no $_ was made") for 'missing.db', 'folder/missing.db', 'other.db', 
 # Busy.
 my $busy = open(my $holder, '|-', 'sqlite3 q.db >holding 2>&1') or die;
 syswrite $holder, "BEGIN IMMEDIATE; SELECT 'held';\n";
-for (1 .. 500) { last if slurp('holding') =~ /held/; select undef, undef, undef, 0.01 }
+for (1 .. 3000) { last if slurp('holding') =~ /held/; select undef, undef, undef, 0.01 }
 row 75, "$_: $dir/q.db: busy for 10ms; another program holds it; try again later", $_, @{$rest{$_}} for qw(qadd qclaim qrenew qdone qfail);
 close $holder;
 
