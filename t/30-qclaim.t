@@ -33,27 +33,39 @@ is "$(cat err)" "qclaim: no QUEUE; see 'qclaim --help'" '... and says so'
 
 # ---- order ----
 
-while read -r n queue prio due; do
-	echo "{\"queue\":\"$queue\",\"priority\":$prio,\"due_ms\":$due,\"payload\":\"$n\"}"
-done <<-'END' | qadd --jsonl >/dev/null
-	1 a 5 1780401600000
-	2 b 5 1780401599000
-	3 c 5 1780401599000
-	4 a 9 1780300000000
-	5 c 0 1780401600000
-	6 b 0 1780401600000
-	7 a 0 1780401599999
-	8 d 0 1780000000000
-	9 a 5 1780401600001
-	10 b 1 1780401600001
-	11 a 5 1780401599000
-	12 c 4 1780401600000
-END
+jobs() {
+	while read -r n queue prio due; do
+		echo "{\"queue\":\"$queue\",\"priority\":$prio,\"due_ms\":$due,\"payload\":\"$n\"}"
+	done <<-'END' | qadd -q --jsonl
+		1 a 5 1780401600000
+		2 b 5 1780401599000
+		3 c 5 1780401599000
+		4 a 9 1780300000000
+		5 c 0 1780401600000
+		6 b 0 1780401600000
+		7 a 0 1780401599999
+		8 d 0 1780000000000
+		9 a 5 1780401600001
+		10 b 1 1780401600001
+		11 a 5 1780401599000
+		12 c 4 1780401600000
+	END
+}
+jobs
 exits 0 'three queues in one claim' qclaim -c 100 c a b
 is "$(ids <out)" '7 5 6 12 2 3 11 1 4' '... come by priority, due time, id; what is due later does not come'
 exits 0 'the rest a millisecond later' env Q_NOW=2026-06-02T12:00:00.001Z qclaim -c 100 a b a c b
 is "$(ids <out)" '10 9' '... once, though the queues are named twice'
 is "$(sql 'SELECT state FROM q_job WHERE id = 8')" pending '... and the queue that was not named is left alone'
+
+fresh
+jobs
+got=$(for i in 1 2 3 4 5; do qclaim -c 2 b a c | ids; echo; done | tr '\n' ' ')
+is "$got" '7 5 6 12 2 3 11 1 4 ' 'two at a time they come in the same order'
+fresh
+jobs
+got=$(for i in 1 2 3 4 5; do qclaim a | ids; echo; done | tr '\n' ' ')
+is "$got" '7 11 1 4  ' 'so do those of one queue, one at a time'
 
 fresh
 for i in 1 2 3 4 5 6; do echo "$i"; done | qadd -q --lines mail
