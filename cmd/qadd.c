@@ -48,7 +48,7 @@ enum { BULK_MAX = 100000, TOLD_MAX = 10, EARLY_IDS = 4096, RECORD_MAX = 8 * JOB_
 
 static struct job_new job = { .priority = -1, .due_ms = -1, .event_ms = -1, .attempts = -1, .window_ms = -1, .base_ms = -1, .cap_ms = -1 };
 static struct when_due due;		/* what the options say of the time */
-static bool dry, json, check_json, allow_empty;
+static bool dry, json, check_json, allow_empty, after;	/* after: times count from --after */
 static int mode;			/* 0: one payload, else '0', LINES, JSONL */
 static int64_t now, expect = -1, batch = -1, added;	/* added: by earlier batches */
 static struct db *db;
@@ -103,7 +103,7 @@ once(const char *what)
 static void
 options(int argc, char *argv[])
 {
-	const char *why, *after = NULL, *event = NULL;
+	const char *why, *from = NULL, *event = NULL;
 	int c;
 
 	while ((c = prog_option(argc, argv)) != -1)
@@ -117,7 +117,7 @@ options(int argc, char *argv[])
 		case 'q': self.quiet = true; break;
 		case AT: due.at = optarg; break;
 		case IN: due.in = prog_duration("--in", optarg); break;
-		case AFTER: after = optarg; break;
+		case AFTER: from = optarg; break;
 		case TZ: due.zone = job.zone = optarg; break;
 		case JITTER: due.jitter_ms = prog_duration("--jitter", optarg); break;
 		case EVENT: event = optarg; break;
@@ -141,14 +141,17 @@ options(int argc, char *argv[])
 	now = due.base = prog_now();
 	if (due.zone != NULL && !when_zone(due.zone, &why))
 		prog_usage("--tz: '%s' %s", due.zone, why);
-	if (after != NULL && !when_instant(after, due.zone, now, &due.base, &why))
-		prog_usage("--after: '%s' %s", after, why);
+	after = from != NULL;
+	if (after && !when_instant(from, due.zone, now, &due.base, &why))
+		prog_usage("--after: '%s' %s", from, why);
 	if (event != NULL && !when_instant(event, due.zone, now, &job.event_ms, &why))
 		prog_usage("--event-time: '%s' %s", event, why);
 	if (!when_due(&due, &job.due_ms, &why))		/* at once, before any input is read */
 		prog_usage("%s: '%s' %s", due.at != NULL ? "--at" : "--in", due.at != NULL ? due.at : "", why);
 	if (mode != 0 && job.key != NULL)
 		prog_usage("-k with many jobs would make them one; give keys in --jsonl records");
+	if (dry)
+		signal(SIGPIPE, SIG_DFL);	/* changes nothing: a reader that had enough is no failure */
 	if (mode == 0 && (batch != -1 || expect != -1))
 		prog_usage("--batch and --expect are for --lines, -0 and --jsonl");
 }
@@ -171,6 +174,9 @@ read_job(struct job_new *j, const char *rec, size_t n, int64_t line)
 	struct when_due d = due;
 	const char *why;
 
+	now = prog_now();		/* input may have been slow: a delay counts from here */
+	if (!after)
+		d.base = now;
 	*j = job;
 	if (mode == JSONL) {
 		j->due_ms = -1;
@@ -206,6 +212,8 @@ read_jobs(struct reader *r, struct spool *spool, int64_t limit)
 	int rc = Q_OK;
 
 	while (n < limit && (rc = reader_next(r, &rec, &len)) == Q_OK) {
+		if (mode == '0' && !r->terminated)
+			prog_die(Q_DATA, "%sthe last record has no NUL at its end; was its producer cut off?%s", where(r->number), kept(""));
 		if (mode != '0' && is_blank(rec, len))
 			continue;
 		read_job(&j, rec, len, r->number);
@@ -267,22 +275,35 @@ writable(int wait_ms)
 	return poll(&p, 1, wait_ms) == 1;
 }
 
+/* A known key, met by another payload. */
+static void
+tell_differs(int64_t id, int64_t line)
+{
+	prog_warn("%sthe key already holds job %" PRId64 " with another payload, which was kept; see --replace, --strict", where(line), id);
+}
+
+/* What adding would leave in the file. */
 static void
 show(const struct job_new *j, int64_t line)
 {
-	struct job job_view = { .id = -1, .priority = j->priority != -1 ? j->priority : 5, .generation = 1, .added_ms = now,
+	struct job view = { .id = -1, .priority = j->priority != -1 ? j->priority : 5, .generation = 1, .added_ms = now,
 	    .due_ms = j->due_ms, .event_ms = j->event_ms != -1 ? j->event_ms : j->due_ms, .claimed_ms = -1, .settled_ms = -1,
 	    .exit = -1, .signal = -1, .count = -1, .blocked_by = -1, .queue = j->queue, .type = j->type, .key = j->key,
-	    .entity = j->entity, .state = "pending", .zone = j->zone, .payload = j->payload, .payload_len = j->payload_len };
+	    .entity = j->entity, .state = "pending", .zone = j->zone, .payload = j->payload, .payload_len = j->payload_len,
+	    .attempts = j->attempts, .base_ms = j->base_ms, .cap_ms = j->cap_ms, .window_ms = j->window_ms };
 	enum job_added what;
 	int64_t id;
 	int rc;
 
 	if ((rc = job_plan(db, j, now, &id, &what)) != Q_OK)
 		prog_die(rc, "%s%s", rc == Q_DATA ? where(line) : "", db_message(db));
-	if (id != 0)
-		job_view.id = id;
-	job_print(stdout, &job_view, false);
+	if (what == ADD_KNOWN || what == ADD_DIFFERS)
+		prog_check(db, job_get(db, id, &view));
+	else if (id != 0)
+		view.id = id;
+	job_print(stdout, &view);
+	if (what == ADD_DIFFERS && job.dup == DUP_KEEP)
+		tell_differs(id, line);
 }
 
 /* Adds n jobs of the spool (NULL: the one in `single`) in one transaction. */
@@ -296,6 +317,7 @@ add(struct spool *spool, const struct job_new *single, int64_t n)
 
 	if (!self.quiet)
 		writable(-1);
+	now = prog_now();
 	if ((rc = db_begin(db, true)) != Q_OK)
 		prog_die(rc, "%s%s", db_message(db), kept(""));
 	for (i = 0; i < n; i++) {
@@ -325,8 +347,7 @@ add(struct spool *spool, const struct job_new *single, int64_t n)
 		    strerror(errno), added + n);
 	for (i = line = 0; i < n; i++)
 		if (job.dup == DUP_KEEP && results[i].added == ADD_DIFFERS && line++ < TOLD_MAX)
-			prog_warn("%sthe key already holds job %" PRId64 " with another payload, which was kept; see --replace, --strict",
-			    where(results[i].line), results[i].id);
+			tell_differs(results[i].id, results[i].line);
 	if (line > TOLD_MAX)
 		prog_warn("... and %" PRId64 " more keys that hold another payload", line - TOLD_MAX);
 }

@@ -104,7 +104,7 @@ tell_job(const struct job *job)
 
 	if (f == NULL)
 		return false;
-	job_print(f, job, true);
+	job_print(f, job);
 	told = fclose(f) == 0 && tell(line, n);
 	free(line);
 	return told;

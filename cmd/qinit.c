@@ -1,6 +1,9 @@
 /* qinit - create a queue file */
 
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "prog.h"
 
@@ -36,6 +39,20 @@ mode_of(const char *arg)
 	return (unsigned)m;
 }
 
+/* SQLite's side files take the folder's group only if it says so. */
+static void
+check_folder(const char *file)
+{
+	char folder[PATH_MAX];
+	struct stat st;
+
+	snprintf(folder, sizeof folder, "%s", file);
+	*strrchr(folder, '/') = '\0';
+	if (stat(*folder != '\0' ? folder : "/", &st) == 0 && (st.st_mode & S_ISGID) == 0)
+		prog_warn("the folder has no setgid bit, so files beside the queue may get another group; next: chmod g+s '%s'",
+		    *folder != '\0' ? folder : "/");
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -61,5 +78,7 @@ main(int argc, char *argv[])
 	if (db == NULL)
 		prog_die(Q_TEMP, "out of memory");
 	prog_check(db, status);
+	if (c.group != NULL)
+		check_folder(db_path(db));
 	prog_exit(Q_OK);
 }

@@ -122,7 +122,7 @@ one(int64_t id, void *arg)
 	if (rc != Q_OK)
 		return rc;
 	if (json)
-		job_print(stdout, &j, false);
+		job_print(stdout, &j);
 	else
 		row(&j);
 	shown++;
@@ -170,6 +170,34 @@ line_time(const char *name, int64_t ms)
 
 	if (ms != -1)
 		printf("%-11s %s (%s)\n", name, when_text(at, ms, true), when_relative(rel, ms, now));
+}
+
+/* Until when a claim holds, and the word that settles it, for who knows that its holder is gone. */
+static void
+lease(const struct job *j)
+{
+	struct claim c = { j->id, j->fence, j->nonce };
+	char word[JOB_CLAIM_TEXT], rel[WHEN_TEXT], boot[40];
+	int64_t clock = when_boot(boot);
+
+	if (j->lease_ms == -1 || clock == -1)
+		return;
+	line_text("claim", claim_text(word, &c));
+	if (j->lease_ms > clock)
+		printf("%-11s ends %s\n", "lease", when_relative(rel, j->lease_ms, clock));
+	else
+		printf("%-11s over; the next claimer takes the job\n", "lease");
+}
+
+static void
+policy(const struct job *j)
+{
+	char base[WHEN_TEXT], cap[WHEN_TEXT], window[WHEN_TEXT];
+
+	if (j->base_ms != -1 && j->cap_ms != -1)
+		printf("%-11s %s..%s\n", "backoff", when_span(base, j->base_ms), when_span(cap, j->cap_ms));
+	if (j->window_ms != -1)
+		printf("%-11s %s\n", "window", when_span(window, j->window_ms));
 }
 
 static int
@@ -226,7 +254,7 @@ detail(int64_t id)
 
 	prog_check(db, job_get(db, id, &j));
 	if (json) {
-		job_print_open(stdout, &j, false);
+		job_print_open(stdout, &j);
 		fputs(",\"attempts\":[", stdout);
 		prog_check(db, job_attempts(db, id, attempt_json, &first));
 		puts("]}");
@@ -248,6 +276,7 @@ detail(int64_t id)
 	snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " spent, generation %" PRId64, j.spent,
 	    j.attempts != -1 ? j.attempts : JOB_ATTEMPTS, j.generation);
 	line_text("attempts", text);
+	policy(&j);
 	line_time("added", j.added_ms);
 	line_time("due", j.due_ms);
 	line_text("zone", j.zone);
@@ -256,6 +285,7 @@ detail(int64_t id)
 	line_time("claimed", j.claimed_ms);
 	line_time("settled", j.settled_ms);
 	line_text("worker", j.worker);
+	lease(&j);
 	snprintf(text, sizeof text, "(%zu bytes) ", j.payload_len);
 	printf("%-11s %s", "payload", text);
 	text_show(stdout, j.payload, j.payload_len, 200);
@@ -335,6 +365,9 @@ main(int argc, char *argv[])
 	f.nqueues = argc - optind;
 	if (f.nqueues == 1 && text_int(f.queues[0], 1, INT64_MAX, &id) && (filtered || counts))
 		prog_usage("a job id takes no filter and no --counts");
+	for (c = 0; c < f.nqueues && f.nqueues > 1; c++)
+		if (strspn(f.queues[c], "0123456789") == strlen(f.queues[c]))
+			prog_usage("one job id at a time");
 	if (want_raw && (id == -1 || json))
 		prog_usage("--raw takes one job id");
 	if (counts && filtered)

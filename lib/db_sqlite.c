@@ -110,6 +110,19 @@ db_fail(struct db *db, int status, const char *fmt, ...)
 	return status;
 }
 
+/* Which of the files cannot be opened: SQLite does not say. */
+static const char *
+culprit(const struct db *db)
+{
+	static const char *const SIDE[] = { "-wal", "-shm" };
+	static char name[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++)
+		if (snprintf(name, sizeof name, "%s%s", db->path, SIDE[i]) < PATH_MAX && access(name, R_OK | W_OK) == -1 && errno == EACCES)
+			return name;
+	return db->path;
+}
+
 /* What an SQLite result code means to the programs. */
 static int
 fail_sqlite(struct db *db, int rc)
@@ -137,7 +150,7 @@ fail_sqlite(struct db *db, int rc)
 	case SQLITE_AUTH:
 	case SQLITE_CANTOPEN:
 		return db_fail(db, Q_PERM, "%s: %s; check owner and mode of the file and its folder",
-		    path, sqlite3_errstr(rc));
+		    culprit(db), sqlite3_errstr(rc));
 	case SQLITE_TOOBIG:
 		return db_fail(db, Q_DATA, "%s: value too big", path);
 	default:
@@ -1009,7 +1022,11 @@ create_into(struct db *db, const struct db_create *c)
 	char value[32];
 	int rc;
 
+	struct stat st;
+
 	configure();
+	if (lstat(db->path, &st) == -1 && errno == ENOENT)
+		return db_fail(db, Q_NOINPUT, "%s: no such file; the application that owns it creates it", db->path);
 	if (check_file(db) != Q_OK || connect_sql(db, &db->a, SQLITE_OPEN_READWRITE) != Q_OK)
 		return db->status;
 	rc = one_text(db->a, "PRAGMA journal_mode", value, sizeof value);

@@ -156,6 +156,8 @@ job_check(struct db *db, const struct job_new *j)
 		    j->payload_len, JOB_PAYLOAD_MAX);
 	if (j->priority < -1 || j->priority > 9)
 		return db_fail(db, Q_DATA, "priority %" PRId64 " is not from 0 to 9", j->priority);
+	if (j->base_ms != -1 && j->cap_ms != -1 && j->base_ms > j->cap_ms)
+		return db_fail(db, Q_DATA, "the first backoff is longer than the longest");
 	if (j->due_ms < 0 || j->due_ms > WHEN_MAX || j->event_ms < -1 || j->event_ms > WHEN_MAX)
 		return db_fail(db, Q_DATA, "the time lies outside the years 1970 to 9999");
 	return Q_OK;

@@ -15,7 +15,9 @@
 enum { PAGE = 1000 };
 
 static const char GET[] =
-	"SELECT j.id, j.fence, j.nonce, j.priority, j.spent, j.generation, j.attempts,\n"
+	"SELECT j.id, j.fence, j.nonce, j.priority, j.spent, j.generation,\n"
+	"       j.attempts, j.base_ms, j.cap_ms, j.window_ms,\n"
+	"       CASE WHEN j.lease_ms IS NOT NULL AND (SELECT value FROM q_meta WHERE name = 'boot') IS NOT :boot THEN 0 ELSE j.lease_ms END,\n"
 	"       j.added_ms, j.due_ms, j.event_ms, j.claimed_ms,\n"
 	"       CASE WHEN j.state = 'claimed' THEN NULL ELSE coalesce(j.finished_ms, a.finished_ms) END,\n"
 	"       a.exit, a.signal, a.count,\n"
@@ -24,7 +26,7 @@ static const char GET[] =
 	"       j.queue, nullif(j.type, ''), j.key, j.entity, j.state, j.zone, j.worker, a.outcome, a.reason, a.result, b.body\n"
 	"  FROM q_job j LEFT JOIN q_attempt a ON a.id = j.last_attempt LEFT JOIN q_body b ON b.job = j.id\n"
 	" WHERE j.id = :id";
-enum { GET_TEXT = 16, GET_RESULT = 25, GET_BODY = 26, GET_COLUMNS = 27 };
+enum { GET_TEXT = 20, GET_RESULT = 29, GET_BODY = 30, GET_COLUMNS = 31 };
 
 static const char LEDGER[] =
 	"SELECT prev, generation, attempt, fence, due_ms, started_ms, finished_ms, exit, signal, count,\n"
@@ -150,12 +152,15 @@ job_get(struct db *db, int64_t id, struct job *j)
 	struct stmt *s = db_prepare(db, GET);
 	const char **text[] = { &j->queue, &j->type, &j->key, &j->entity, &j->state, &j->zone, &j->worker, &j->outcome, &j->reason };
 	int64_t *number[] = { &j->id, &j->fence, &j->nonce, &j->priority, &j->spent, &j->generation, &j->attempts,
+	    &j->base_ms, &j->cap_ms, &j->window_ms, &j->lease_ms,
 	    &j->added_ms, &j->due_ms, &j->event_ms, &j->claimed_ms, &j->settled_ms, &j->exit, &j->signal, &j->count, &j->blocked_by };
 	const void *p;
-	char *at;
+	char *at, boot[40];
 	size_t n;
 
+	when_boot(boot);
 	db_int(s, ":id", id);
+	db_text(s, ":boot", boot);
 	if (db_step(s) != 1)
 		return db_fail(db, Q_NOINPUT, "no job %" PRId64 " in %s; see qls --state all, -d and Q_DB", id, db_path(db));
 	for (int i = 0; i < GET_TEXT; i++)
@@ -205,14 +210,14 @@ print_time(FILE *f, const char *name, int64_t ms)
 }
 
 void
-job_print(FILE *f, const struct job *j, bool claim)
+job_print(FILE *f, const struct job *j)
 {
-	job_print_open(f, j, claim);
+	job_print_open(f, j);
 	fputs("}\n", f);
 }
 
 void
-job_print_open(FILE *f, const struct job *j, bool claim)
+job_print_open(FILE *f, const struct job *j)
 {
 	struct claim c = { j->id, j->fence, j->nonce };
 	char word[JOB_CLAIM_TEXT];
@@ -222,7 +227,7 @@ job_print_open(FILE *f, const struct job *j, bool claim)
 		fputs("null", f);
 	else
 		fprintf(f, "%" PRId64, j->id);
-	print_text(f, "claim", claim ? claim_text(word, &c) : NULL);
+	print_text(f, "claim", strcmp(j->state, "claimed") == 0 ? claim_text(word, &c) : NULL);
 	print_text(f, "queue", j->queue);
 	print_text(f, "type", j->type);
 	print_text(f, "key", j->key);
@@ -249,6 +254,10 @@ job_print_open(FILE *f, const struct job *j, bool claim)
 	putc(',', f);
 	text_json_bytes(f, "result", j->result, j->result_len);
 	print_int(f, "blocked_by", j->blocked_by);
+	print_int(f, "attempts", j->attempts);
+	print_int(f, "backoff_ms", j->base_ms);
+	print_int(f, "backoff_cap_ms", j->cap_ms);
+	print_int(f, "window_ms", j->window_ms);
 }
 
 void

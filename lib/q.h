@@ -216,7 +216,9 @@ int job_settle(struct db *, const struct claim *, const struct job_settle *, int
 
 struct job {				/* absent text is NULL, absent number -1 */
 	int64_t id, fence, nonce, priority, spent, generation;
-	int64_t added_ms, due_ms, event_ms, claimed_ms, settled_ms, attempts;
+	int64_t added_ms, due_ms, event_ms, claimed_ms, settled_ms;
+	int64_t attempts, base_ms, cap_ms, window_ms;	/* retry policy of its own */
+	int64_t lease_ms;		/* end of the lease on the boot clock, while claimed; 0 after a boot */
 	int64_t exit, signal, count, blocked_by;
 	const char *queue, *type, *key, *entity, *state, *zone, *worker, *outcome, *reason;
 	const void *result, *payload;
@@ -226,10 +228,10 @@ struct job {				/* absent text is NULL, absent number -1 */
 /* One job whole; what it points to is borrowed until the next job_get().  Q_NOINPUT: no such id. */
 int job_get(struct db *, int64_t id, struct job *);
 
-/* The job record (q(7)) as one line of JSON; with `claim`, its claim word. */
-void job_print(FILE *, const struct job *, bool claim);
+/* The job record (q(7)) as one line of JSON; of a claimed job with its claim word. */
+void job_print(FILE *, const struct job *);
 /* The same without the closing brace, for more members. */
-void job_print_open(FILE *, const struct job *, bool claim);
+void job_print_open(FILE *, const struct job *);
 
 /* One attempt of the ledger; borrowed like struct job until the next callback. */
 struct attempt {

@@ -21,12 +21,13 @@
 
 enum name {
 	QUEUE, TYPE, KEY, ENTITY, PRIORITY, PAYLOAD, PAYLOAD64, DUE_MS, DUE_AT, EVENT_MS, EVENT_AT,
-	ZONE, TZ, AFTER, IN, AT, JITTER, CLAIM, ID, NAMES
+	ZONE, TZ, AFTER, IN, AT, JITTER, ATTEMPTS, BACKOFF, CAP, WINDOW, CLAIM, ID, NAMES
 };
 
 static const char *const names[NAMES] = {
 	"queue", "type", "key", "entity", "priority", "payload", "payload_base64", "due_ms", "due_at",
-	"event_ms", "event_at", "zone", "tz", "after", "in", "at", "jitter", "claim", "id"
+	"event_ms", "event_at", "zone", "tz", "after", "in", "at", "jitter",
+	"attempts", "backoff_ms", "backoff_cap_ms", "window_ms", "claim", "id"
 };
 
 struct record {
@@ -346,7 +347,9 @@ record_parse(const char *text, size_t n, int64_t now, struct job_new *job, const
 	if (!record_read(&r, text, n, why) ||
 	    !get_text(&r, QUEUE, &queue, why) || !get_text(&r, TYPE, &type, why) ||
 	    !get_text(&r, KEY, &job->key, why) || !get_text(&r, ENTITY, &job->entity, why) ||
-	    !get_int(&r, PRIORITY, 0, 9, &job->priority, why) || !get_payload(&r, job, why))
+	    !get_int(&r, PRIORITY, 0, 9, &job->priority, why) || !get_int(&r, ATTEMPTS, 1, 1000000, &job->attempts, why) ||
+	    !get_int(&r, BACKOFF, 0, WHEN_MAX, &job->base_ms, why) || !get_int(&r, CAP, 1, WHEN_MAX, &job->cap_ms, why) ||
+	    !get_int(&r, WINDOW, 0, WHEN_MAX, &job->window_ms, why) || !get_payload(&r, job, why))
 		return false;
 	if (job->queue == NULL)
 		job->queue = queue;
