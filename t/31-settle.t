@@ -218,7 +218,7 @@ exits 65 'an operand that is no claim' qdone "$(sed -n 1p words)" 2.1 "$(sed -n 
 is "$(cat err)" "qdone: '2.1' is not a claim such as 42.3.9f1c2ab0" '... is named'
 is "$(sql "SELECT group_concat(state, ' ') FROM q_job")" 'done claimed done claimed' '... the others are settled'
 exits 76 'one that is no claim, one that is stale' qdone x 9.9.99999999 "$(sed -n 4p words)"
-is "$(sql 'SELECT state FROM q_job WHERE id = 4')" done '... the other is settled'
+is "$(sql 'SELECT state FROM q_job WHERE id = 4')" 'done' '... the other is settled'
 c=$(sed -n 2p words)
 for bad in '' . 2 2.1 "2..${c##*.}" ".1.${c##*.}" "$c." "$c.1" " $c" "x$c" "-$c" "${c}0" "${c%?}" "2.1.$(echo "${c##*.}" | tr a-f A-F)G" \
     "0.1.${c##*.}" "2.0.${c##*.}" "+2.1.${c##*.}" "9007199254740992.1.${c##*.}" "99999999999999999999.1.${c##*.}"; do
@@ -266,7 +266,7 @@ is "$(sql "SELECT group_concat(state, ' ') FROM q_job WHERE id > 6")" 'pending c
 { echo nonsense; sed -n 8p words; } >input
 exits 65 'a malformed line alone' qdone - <input
 is "$(cat err)" 'qdone: stdin:1: neither a claim such as 42.3.9f1c2ab0 nor a job record with one' '... is 65'
-is "$(sql 'SELECT state FROM q_job WHERE id = 8')" done '... the rest is done'
+is "$(sql 'SELECT state FROM q_job WHERE id = 8')" 'done' '... the rest is done'
 unchanged 0 'no line at all' qdone - </dev/null
 unchanged 0 'blank lines alone' sh -c 'printf "\n\n" | qdone -'
 unchanged 74 'standard input that cannot be read' sh -c 'qdone - <.'
@@ -295,7 +295,7 @@ qadd -q --attempts 3 mail x
 qfail --in 0s "$(claim mail)"
 qfail --defer 0s "$(claim mail)"
 before=$(sql 'SELECT spent, lost, deferred, defer_from_ms, due_ms, attempts FROM q_job')
-for i in 1 2 3 4; do
+for _ in 1 2 3 4; do
 	c=$(claim mail)
 	Q_NOW=2026-06-02T13:00:00Z qfail --release "$c"
 done

@@ -23,7 +23,7 @@ BROKEN="SELECT count(*) FROM (SELECT queue, entity, sum(head = 1) AS heads, sum(
    OR j.queue = e.queue AND j.entity = e.entity AND state = 'claimed' AND head IS NULL)
  OR claimed = 0 AND (SELECT id FROM q_job j WHERE j.queue = e.queue AND j.entity = e.entity AND finished_ms IS NULL
   ORDER BY event_ms, id LIMIT 1) <> (SELECT id FROM q_job j WHERE j.queue = e.queue AND j.entity = e.entity AND head = 1)"
-sound() { is "$(sql "$BROKEN")" 0 "${1:-... every entity has its one head}"; }
+sound() { is "$(sql "$BROKEN")" 0 '... every entity has its one head'; }
 
 # ---- one at a time ----
 
