@@ -255,7 +255,7 @@ detail(int64_t id)
 	prog_check(db, job_get(db, id, &j));
 	if (json) {
 		job_print_open(stdout, &j);
-		fputs(",\"attempts\":[", stdout);
+		fputs(",\"history\":[", stdout);
 		prog_check(db, job_attempts(db, id, attempt_json, &first));
 		puts("]}");
 		prog_exit(Q_OK);
