@@ -160,6 +160,7 @@ main(int argc, char *argv[])
 		prog_check(db, job_get(db, claims[i].id, &job));
 		job.fence = claims[i].fence;	/* ours: if the lease is over already, the row holds another's token */
 		job.nonce = claims[i].nonce;
+		job.state = "claimed";
 		if (!tell_job(&job))
 			give_back(claims + i, n - i);
 	}
