@@ -1019,10 +1019,9 @@ outbox(struct db *db)
 static int
 create_into(struct db *db, const struct db_create *c)
 {
+	struct stat st;
 	char value[32];
 	int rc;
-
-	struct stat st;
 
 	configure();
 	if (lstat(db->path, &st) == -1 && errno == ENOENT)

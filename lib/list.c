@@ -237,6 +237,10 @@ job_print_open(FILE *f, const struct job *j)
 	/* the one that runs, comes next, or was the last: a success spent none, so it is one more than were spent */
 	print_int(f, "attempt", strcmp(j->state, "dead") == 0 || strcmp(j->state, "cancelled") == 0 ? j->spent : j->spent + 1);
 	print_int(f, "generation", j->generation);
+	print_int(f, "attempts", j->attempts);
+	print_int(f, "backoff_ms", j->base_ms);
+	print_int(f, "backoff_cap_ms", j->cap_ms);
+	print_int(f, "window_ms", j->window_ms);
 	putc(',', f);
 	text_json_bytes(f, "payload", j->payload, j->payload_len);
 	print_time(f, "added", j->added_ms);
@@ -254,10 +258,6 @@ job_print_open(FILE *f, const struct job *j)
 	putc(',', f);
 	text_json_bytes(f, "result", j->result, j->result_len);
 	print_int(f, "blocked_by", j->blocked_by);
-	print_int(f, "attempts", j->attempts);
-	print_int(f, "backoff_ms", j->base_ms);
-	print_int(f, "backoff_cap_ms", j->cap_ms);
-	print_int(f, "window_ms", j->window_ms);
 }
 
 void

@@ -252,7 +252,7 @@ before=$(dump)
 exits 0 '... a second time' qinit --into app.db
 is "$(dump)" "$before" '... changes nothing'
 exits 0 '... and qinit alone finds it good' qinit app.db
-refused 66 'no such queue file' '--into a file that is not there' qinit --into missing.db
+refused 66 'no such file; the application that owns it creates it' '--into a file that is not there' qinit --into missing.db
 ok "$(test ! -e missing.db; echo $?)" '... makes none'
 sqlite3 rollback.db 'CREATE TABLE x(y)'
 before=$(cksum <rollback.db)

@@ -21,16 +21,20 @@ is "$(cat out)" "$(printf '{"id":6,"new":true}\n{"id":7,"new":true}')" '... prin
 printf 'x\ny\n' >data
 exits 0 '-q' qadd -q --lines lines <data
 is "$(cat out err)" '' '... prints nothing'
-printf 'a\nb\0\n\0 \0c\0end' >data
+printf 'a\nb\0\n\0 \0c\0end\0' >data
 exits 0 '-0' qadd -0 nul <data
 is "$(wc -l <out | tr -d ' ')" 5 '... ends records at NUL'
 is "$(bodies nul)" 610A62,0A,20,63,656E64 '... so they may hold newlines, and blanks are data'
-printf 'a\0\0b' >data
+printf 'a\0\0b\0' >data
 exits 65 '... an empty one is none' qadd --null nul <data
 said '^qadd: stdin:2: the payload is empty'
-printf 'a\0\0b' >data
+printf 'a\0\0b\0' >data
 exits 0 '... but for --empty' qadd -0 --empty nul2 <data
 is "$(bodies nul2)" 61,,62 '... between the others'
+printf 'a\0half' >data
+exits 65 'a record without its NUL' qadd -0 nul3 <data
+said '^qadd: stdin:2: the last record has no NUL at its end'
+is "$(sql "SELECT count(*) FROM q_job WHERE queue = 'nul3'")" 0 '... nothing is added'
 printf '' >data
 exits 0 'no line' qadd --lines lines <data
 is "$(cat out err)" '' '... is no job'

@@ -86,7 +86,7 @@ refused "srv: Permission denied" dan qinit
 chmod 2775 srv
 for p in 'qadd m x' 'qls m' 'qclaim m' 'qdone 1.1.00000000' 'qwork m -- true' qinit; do
 	# shellcheck disable=SC2086 # words
-	refused "$Q_DB: unable to open database file; check owner and mode of the file and its folder" dan $p
+	refused "$Q_DB-wal: unable to open database file; check owner and mode of the file and its folder" dan $p
 done
 is "$(find srv -user 4004)" '' '... and leaves nothing behind'
 refused 'group 4100: Operation not permitted' dan qinit -g 4100 -m 0660 tmp/dan.db

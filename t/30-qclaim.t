@@ -143,7 +143,7 @@ exits 0 'a job with everything' sh -c 'echo $$ >pid; exec qclaim mail'
 word=$(word out)
 like "$word" '^1\.1\.[0-9a-f]{8}$' 'the claim word'
 want='{"id":1,"claim":"'$word'","queue":"mail","type":"reset","key":"k/1","entity":"ana","priority":3,"state":"claimed"'
-want=$want',"attempt":1,"generation":1,"payload":{"to":"ana","n":1.50,"big":123456789012345678901234567890}'
+want=$want',"attempt":1,"generation":1,"attempts":null,"backoff_ms":null,"backoff_cap_ms":null,"window_ms":null,"payload":{"to":"ana","n":1.50,"big":123456789012345678901234567890}'
 want=$want',"added_at":"2026-06-02T11:59:58Z","added_ms":1780401598123,"due_at":"2026-06-02T12:00:00Z","due_ms":1780401600000'
 want=$want',"zone":"Europe/Berlin","event_at":"2026-06-01T08:00:00Z","event_ms":1780300800500'
 want=$want',"claimed_at":"2026-06-02T12:00:00Z","claimed_ms":1780401600000,"settled_at":null,"settled_ms":null,"outcome":null'
@@ -151,12 +151,12 @@ want=$want',"exit":null,"signal":null,"worker":"'$(uname -n):$(cat pid)'","count
 is "$(cat out)" "$want" 'the record, exactly'
 is "$(jq -c '[.id, .payload.to, .due_ms, .event_at, .exit]' out)" '[1,"ana",1780401600000,"2026-06-01T08:00:00Z",null]' '... as jq reads it'
 is "$(jq -r '.due_at | fromdate' out)" 1780401600 '... whose date functions take the instants'
-is "$(jq -r 'keys_unsorted | length' out)" 30 '... every field there'
+is "$(jq -r 'keys_unsorted | length' out)" 34 '... every field there'
 
 qadd -q plain hello
 qclaim plain >out
 want='{"id":2,"claim":"'$(word out)'","queue":"plain","type":null,"key":null,"entity":null,"priority":5,"state":"claimed"'
-want=$want',"attempt":1,"generation":1,"payload":"hello","added_at":"2026-06-02T12:00:00Z","added_ms":1780401600000'
+want=$want',"attempt":1,"generation":1,"attempts":null,"backoff_ms":null,"backoff_cap_ms":null,"window_ms":null,"payload":"hello","added_at":"2026-06-02T12:00:00Z","added_ms":1780401600000'
 want=$want',"due_at":"2026-06-02T12:00:00Z","due_ms":1780401600000,"zone":null,"event_at":"2026-06-02T12:00:00Z","event_ms":1780401600000'
 want=$want',"claimed_at":"2026-06-02T12:00:00Z","claimed_ms":1780401600000,"settled_at":null,"settled_ms":null,"outcome":null'
 is "$(sed 's/"worker":"[^"]*"/"worker":0/' out)" \

@@ -158,8 +158,10 @@ sub record {
 	my ($j, $word) = @_;
 	my $l = $j->{last} // {};
 	my $head = open_job($j) ? head($j) : $j;
+	$word //= $j->{word} if $j->{state} eq 'claimed';
 	return join(',', qq({"id":$j->{id}), '"claim":' . text($word), map({ qq("$_":) . text($j->{$_}) } qw(queue type key entity)), qq("priority":$j->{priority}),
-	    qq("state":"$j->{state}"), '"attempt":' . ($j->{spent} + ($j->{state} ne 'dead')), '"generation":1', qq("payload":"$j->{payload}"), moment(added => $j->{added}),
+	    qq("state":"$j->{state}"), '"attempt":' . ($j->{spent} + ($j->{state} ne 'dead')), '"generation":1',
+	    qq("attempts":$j->{attempts}), '"backoff_ms":null', '"backoff_cap_ms":null', '"window_ms":' . ($j->{window} // 'null'), qq("payload":"$j->{payload}"), moment(added => $j->{added}),
 	    moment(due => $j->{due}), '"zone":null', moment(event => $j->{event}), moment(claimed => $j->{claimed}),
 	    moment(settled => $j->{state} eq 'claimed' ? undef : $j->{settled}), '"outcome":' . text($l->{outcome}), '"exit":null', '"signal":null',
 	    '"worker":' . (defined $j->{claimed} ? '"W"' : 'null'), '"count":' . ($l->{count} // 'null'), '"reason":' . text($l->{reason}),
