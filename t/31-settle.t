@@ -110,7 +110,7 @@ done
 
 # ---- what a run leaves: result, count, reason ----
 
-left() { qls -j "$1" | sed 's/,"attempts":.*//; s/.*"outcome":/"outcome":/'; }
+left() { qls -j "$1" | sed 's/,"history":.*//; s/.*"outcome":/"outcome":/'; }
 n=0
 leaves() {	# NAME WANT CMD ARGS...
 	name=$1 want=$2

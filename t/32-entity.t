@@ -13,7 +13,7 @@ order() {
 		printf '%s ' "${c%%.*}"
 	done | sed 's/ $//'
 }
-blocked() { qls -j "$@" | sed 's/^{"id":\([0-9]*\),.*"blocked_by":\(.*\)}$/\1<\2/' | tr '\n' ' ' | sed 's/ $//'; }
+blocked() { qls -j "$@" | sed 's/^{"id":\([0-9]*\),.*"blocked_by":\([0-9a-z]*\).*/\1<\2/' | tr '\n' ' ' | sed 's/ $//'; }
 fresh() { rm -f q.db*; qinit; }
 # What must hold for every entity that has open jobs; 0 if it does.
 BROKEN="SELECT count(*) FROM (SELECT queue, entity, sum(head = 1) AS heads, sum(state = 'claimed') AS claimed FROM q_job

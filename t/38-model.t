@@ -155,13 +155,12 @@ sub text { defined $_[0] ? qq("$_[0]") : 'null' }
 sub moment { my ($name, $ms) = @_; defined $ms ? qq("${name}_at":") . iso($ms) . qq(","${name}_ms":$ms) : qq("${name}_at":null,"${name}_ms":null) }
 
 sub record {
-	my ($j, $word) = @_;
+	my ($j) = @_;
 	my $l = $j->{last} // {};
 	my $head = open_job($j) ? head($j) : $j;
-	$word //= $j->{word} if $j->{state} eq 'claimed';
-	return join(',', qq({"id":$j->{id}), '"claim":' . text($word), map({ qq("$_":) . text($j->{$_}) } qw(queue type key entity)), qq("priority":$j->{priority}),
-	    qq("state":"$j->{state}"), '"attempt":' . ($j->{spent} + ($j->{state} ne 'dead')), '"generation":1',
-	    qq("attempts":$j->{attempts}), '"backoff_ms":null', '"backoff_cap_ms":null', '"window_ms":' . ($j->{window} // 'null'), qq("payload":"$j->{payload}"), moment(added => $j->{added}),
+	return join(',', qq({"id":$j->{id}), '"claim":' . text($j->{state} eq 'claimed' ? $j->{word} : undef), map({ qq("$_":) . text($j->{$_}) } qw(queue type key entity)), qq("priority":$j->{priority}),
+	    qq("state":"$j->{state}"), '"attempt":' . ($j->{spent} + ($j->{state} ne 'dead')), '"generation":1', qq("attempts":$j->{attempts}),
+	    '"backoff_ms":null', '"backoff_cap_ms":null', '"window_ms":' . ($j->{window} // 'null'), qq("payload":"$j->{payload}"), moment(added => $j->{added}),
 	    moment(due => $j->{due}), '"zone":null', moment(event => $j->{event}), moment(claimed => $j->{claimed}),
 	    moment(settled => $j->{state} eq 'claimed' ? undef : $j->{settled}), '"outcome":' . text($l->{outcome}), '"exit":null', '"signal":null',
 	    '"worker":' . (defined $j->{claimed} ? '"W"' : 'null'), '"count":' . ($l->{count} // 'null'), '"reason":' . text($l->{reason}),
@@ -284,7 +283,7 @@ sub op_claim {
 		agree(join('.', $id // '', $fence // ''), "$_->{id}.$_->{fence}", 'the claim names job and number');
 		$_->{word} = $word;
 		push @words, $word;
-		$want .= record($_, $word);
+		$want .= record($_);
 	}
 	agree("$rc\n$out", "0\n$want", 'qclaim prints the jobs in their order');
 }
