@@ -365,9 +365,6 @@ main(int argc, char *argv[])
 	f.nqueues = argc - optind;
 	if (f.nqueues == 1 && text_int(f.queues[0], 1, INT64_MAX, &id) && (filtered || counts))
 		prog_usage("a job id takes no filter and no --counts");
-	for (c = 0; c < f.nqueues && f.nqueues > 1; c++)
-		if (strspn(f.queues[c], "0123456789") == strlen(f.queues[c]))
-			prog_usage("one job id at a time");
 	if (want_raw && (id == -1 || json))
 		prog_usage("--raw takes one job id");
 	if (counts && filtered)

@@ -420,7 +420,7 @@ hint(const char *s)
 	if (s[n] == '\0')
 		return "a bare number: write @N for seconds since 1970, +Ns for N seconds from now";
 	if (s[n] == ':')
-		return "a time of day needs a date: write today HH:MM, tomorrow HH:MM or YYYY-MM-DD HH:MM";
+		return "a time of day is HH:MM, two digits each, and needs a date except after --at";
 	if (when_duration(s, &ms, &unused))
 		return "a delay starts with a plus, as in +10m";
 	return "not a date and time: write 2026-06-02T12:01:00Z, or 2026-06-02 12:01 and a zone";

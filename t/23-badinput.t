@@ -322,7 +322,7 @@ for my $v (sort keys %time) {
 	(my $shown = $v) =~ s/\n/\\x0a/;
 	row 64, "qadd: --at: '$shown' $time{$v}", 'qadd', '--at', $v, @q;
 }
-$time{$_} = 'a time of day needs a date' for '10:00', '24:00';
+$time{$_} = 'a time of day is HH:MM, two digits each, and needs a date' for '10:00', '24:00';
 for my $v ('', '5', '10:00', '2026-06-02 10:00', 'tomorrow', 'noon', '2026-02-30T10:00:00Z', '@-1', '-1h', '10m', '1969-12-31T23:59:59Z') {
 	row 64, "qadd: --after: '$v' $time{$v}", 'qadd', '--after', $v, @q;
 	row 64, "qadd: --event-time: '$v' $time{$v}", 'qadd', '--event-time', $v, @q;

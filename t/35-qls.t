@@ -177,7 +177,7 @@ attempt() {	# ATTEMPT FENCE OUTCOME STATE DUE STARTED FINISHED REST, the times a
 	printf '{"generation":1,"attempt":%d,"fence":%d,"outcome":"%s","state":"%s","due_at":"%s","due_ms":%s,"zone":"Europe/Berlin",' "$1" "$2" "$3" "$4" "$5" "$6"
 	printf '"started_at":"%s","started_ms":%s,"finished_at":"%s","finished_ms":%s,"exit":null,"signal":null,"worker":"WORKER",%s}' "$7" "$8" "$9" "${10}" "${11}"
 }
-want='{"id":1,"claim":null,"queue":"mail","type":"reset","key":"k/1","entity":"ana","priority":5,"state":"done","attempt":3,"generation":1,"attempts":5,"backoff_ms":null,"backoff_cap_ms":null,"window_ms":null,"payload":"a\u001b[1mb","added_at":"2026-06-02T12:00:00Z","added_ms":1780401600000,"due_at":"2026-06-02T12:01:12Z","due_ms":1780401672750,"zone":"Europe/Berlin","event_at":"2026-06-01T00:00:00Z","event_ms":1780272000000,"claimed_at":"2026-06-02T12:07:30Z","claimed_ms":1780402050000,"settled_at":"2026-06-02T12:07:31Z","settled_ms":1780402051001,"outcome":"done","exit":null,"signal":null,"worker":"WORKER","count":3,"reason":null,"result":{"sent":3},"blocked_by":null,"attempts":['
+want='{"id":1,"claim":null,"queue":"mail","type":"reset","key":"k/1","entity":"ana","priority":5,"state":"done","attempt":3,"generation":1,"attempts":5,"backoff_ms":null,"backoff_cap_ms":null,"window_ms":null,"payload":"a\u001b[1mb","added_at":"2026-06-02T12:00:00Z","added_ms":1780401600000,"due_at":"2026-06-02T12:01:12Z","due_ms":1780401672750,"zone":"Europe/Berlin","event_at":"2026-06-01T00:00:00Z","event_ms":1780272000000,"claimed_at":"2026-06-02T12:07:30Z","claimed_ms":1780402050000,"settled_at":"2026-06-02T12:07:31Z","settled_ms":1780402051001,"outcome":"done","exit":null,"signal":null,"worker":"WORKER","count":3,"reason":null,"result":{"sent":3},"blocked_by":null,"history":['
 want=$want$(attempt 3 4 'done' 'done' 2026-06-02T12:01:12Z 1780401672750 2026-06-02T12:07:30Z 1780402050000 2026-06-02T12:07:31Z 1780402051001 \
     '"count":3,"reason":null,"result":{"sent":3}'),
 want=$want$(attempt 2 3 lost failed 2026-06-02T12:01:12Z 1780401672750 2026-06-02T12:02:00Z 1780401720000 2026-06-02T12:07:30Z 1780402050000 \
@@ -187,7 +187,7 @@ want=$want$(attempt 2 2 deferred pending 2026-06-02T12:00:02Z 1780401602500 2026
 want=$want$(attempt 1 1 failed failed 2026-06-02T12:00:00Z 1780401600000 2026-06-02T12:00:01Z 1780401601500 2026-06-02T12:00:01Z 1780401601500 \
     '"count":null,"reason":"no\nroute","result":null')]}
 is "$(sed "s/$me:[0-9]*/WORKER/g" out)" "$want" '... the record, with the attempts'
-is "$(jq -r '[.attempts[].outcome] | join(" ")' out)" 'done lost deferred failed' '... as jq reads it'
+is "$(jq -r '[.history[].outcome] | join(" ")' out)" 'done lost deferred failed' '... as jq reads it'
 exits 66 'a job that is not there' qls 99
 is "$(cat err)" "qls: no job 99 in $PWD/q.db; see qls --state all, -d and Q_DB" '... is told'
 exits 66 '... in JSON' qls -j 99
