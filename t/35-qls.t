@@ -186,8 +186,34 @@ want=$want$(attempt 2 2 deferred pending 2026-06-02T12:00:02Z 1780401602500 2026
     '"count":null,"reason":null,"result":null'),
 want=$want$(attempt 1 1 failed failed 2026-06-02T12:00:00Z 1780401600000 2026-06-02T12:00:01Z 1780401601500 2026-06-02T12:00:01Z 1780401601500 \
     '"count":null,"reason":"no\nroute","result":null')]}
-is "$(sed "s/$me:[0-9]*/WORKER/g" out)" "$want" '... the record, with the attempts'
+is "$(sed "s/$me:[0-9]*/WORKER/g" out)" "$want" '... the record, with its history'
 is "$(jq -r '[.history[].outcome] | join(" ")' out)" 'done lost deferred failed' '... as jq reads it'
+exits 0 '... and as qadd does' sh -c 'qls -j 1 | qadd --jsonl copy'
+is "$(qls -j copy | jq -c '[.key, .entity, .attempts, .zone]')" '["k/1","ana",5,"Europe/Berlin"]' '... which copies it'
+
+qadd -q -p 0 --attempts 3 --backoff 1s..1m30s --window 2h now x
+export Q_BOOT=b1:1000000 Q_NOW=2026-06-03T15:10:02Z
+c=$(qclaim -l 90s now | word)
+exits 0 'one that is claimed' qls 4
+is "$(sed "s/$me:[0-9]*/WORKER/" out)" "job         4
+queue       now
+state       claimed
+priority    0
+attempts    0 of 3 spent, generation 1
+backoff     1s..1m30s
+window      2h
+added       2026-06-03T15:10:00.000Z (2s ago)
+due         2026-06-03T15:10:00.000Z (2s ago)
+claimed     2026-06-03T15:10:02.000Z (now)
+worker      WORKER
+claim       $c
+lease       ends in 1m30s
+payload     (1 bytes) x" '... has its claim and its policy'
+like "$(Q_BOOT=b1:1090000 qls 4)" '^lease       over; the next claimer takes the job$' '... whose lease ends'
+like "$(Q_BOOT=b2:1 qls 4)" '^lease       over; the next claimer takes the job$' '... with the boot, too'
+is "$(qls -j 4 | word)" "$c" '... and can be settled by who knows better'
+qdone "$c"
+is "$(qls -j 4 | jq .claim) $(qls 4 | grep -c -e ^claim -e ^lease)" 'null 1' '... once'
 exits 66 'a job that is not there' qls 99
 is "$(cat err)" "qls: no job 99 in $PWD/q.db; see qls --state all, -d and Q_DB" '... is told'
 exits 66 '... in JSON' qls -j 99
@@ -201,10 +227,10 @@ done
 # The payload, byte for byte.
 perl -e 'print pack("C*", map { $_ % 256 } 0 .. 999_999)' >bytes
 qadd -q mail <bytes
-qls --raw 3 | cmp -s - bytes
+qls --raw 5 | cmp -s - bytes
 ok $? '--raw: a megabyte of all bytes'
 is "$(qls --raw 1 | od -An -tx1)" "$(printf 'a\033[1mb\n' | od -An -tx1 | sed 's/ 0a$//')" '... of a job that is done'
-exits 74 '--raw to a full disk' sh -c 'qls --raw 3 >/dev/full'
+exits 74 '--raw to a full disk' sh -c 'qls --raw 5 >/dev/full'
 
 # ---- counts ----
 
