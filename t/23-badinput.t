@@ -534,7 +534,7 @@ row {file => 'middle.db'}, 74, "qls: $dir/middle.db: $damaged", 'qls', '-d', 'mi
 row {file => 'older.db'}, 78, "qinit: $dir/older.db: schema '0' is none that this q can upgrade from", 'qinit', '--upgrade', 'older.db';
 row {file => 'newer.db'}, 78, "qinit: $dir/newer.db: made by a newer q", 'qinit', '--upgrade', 'newer.db';
 row 66, "qinit: $dir/missing.db: no such queue file", 'qinit', '--upgrade', 'missing.db';
-row 66, "qinit: $dir/missing.db: no such queue file", 'qinit', '--into', 'missing.db';
+row 66, "qinit: $dir/missing.db: no such file; the application that owns it creates it", 'qinit', '--into', 'missing.db';
 row {file => 'delete.db'}, 78, "qinit: $dir/delete.db: journal mode is delete, q needs WAL; next: sqlite3 ", 'qinit', '--into', 'delete.db';
 row 73, "qinit: no/such: no such folder; next: mkdir -p 'no/such'", 'qinit', 'no/such/folder.db';
 row 73, "qinit: $dir/text: Not a directory", 'qinit', 'text/q.db';
