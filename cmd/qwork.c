@@ -188,6 +188,7 @@ transact(bool renew, int n, struct claim *claims, int *got)
 	int64_t now = when_now();
 	int rc = db_begin(db, false);
 
+	renew |= when_elapsed() >= renew_at;	/* the wait may have been long, and the claim below must not find our own leases over */
 	*got = 0;
 	for (EACH_SLOT(s)) {
 		s->state = NULL;

@@ -349,7 +349,8 @@ reserve_make(struct db *db)
 		return;
 	if ((fd = side_open(db, "-reserve")) == -1)
 		return;
-	(void)!posix_fallocate(fd, 0, RESERVE);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
+		(void)!posix_fallocate(fd, 0, RESERVE);
 	close(fd);
 }
 
@@ -360,14 +361,19 @@ room_check(struct db *db, bool adds, bool cut)
 	int64_t low = 0, left = room(db, &low);
 	char name[PATH_MAX];
 	struct stat st;
+	int fd;
 
 	if (adds && left < low && cut && stat(db->wal, &st) == 0)
 		left += st.st_size;
 	if (adds && left < low)
 		return db_fail(db, Q_IO, "%s: disk nearly full (%lld KiB left); adds are refused below %lld KiB so that "
 		    "running work can settle; make room", db->path, (long long)left / 1024, (long long)low / 1024);
-	if (!adds && left < RESERVE_LOW && reserve_name(db, name) != NULL)
-		(void)!truncate(name, 0);
+	/* No link is followed: others of the group can put one there. */
+	if (!adds && left < RESERVE_LOW && reserve_name(db, name) != NULL && (fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)) != -1) {
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
+			(void)!ftruncate(fd, 0);
+		close(fd);
+	}
 	return Q_OK;
 }
 
@@ -1186,8 +1192,16 @@ db_create(struct db **out, const struct db_create *c)
 	 * One temporary name, and creators take turns on the folder, so that a dead creator's
 	 * remains are known for what they are and cleared by the next.
 	 */
-	if ((lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1 || flock(lock, LOCK_EX) == -1)
+	if ((lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1)
 		return db_fail(db, cannot(errno), "%s: %s", folder, strerror(errno));
+	db->deadline = monotonic() + db->busy_ms;
+	while (flock(lock, LOCK_EX | LOCK_NB) == -1) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return db_fail(db, cannot(errno), "%s: %s", folder, strerror(errno));
+		if (monotonic() >= db->deadline)
+			return db_fail(db, Q_TEMP, "%s: locked by another program (flock); try again later", folder);
+		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
+	}
 	finish_link(db, temp);
 	status = Q_NO;
 	if (lstat(db->path, &st) == -1 && errno == ENOENT) {

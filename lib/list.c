@@ -306,7 +306,7 @@ job_attempts(struct db *db, int64_t id, int (*each)(const struct attempt *, void
 		db_int(s, ":id", row);
 		if (db_step(s) != 1 || (at = room_for(db, s, 10, 16, &buf, &cap)) == NULL)
 			break;
-		row = db_col_int(s, 0);
+		row = db_col_int(s, 0) < row ? db_col_int(s, 0) : -1;	/* always backwards, whatever the file says */
 		for (int i = 0; i < 9; i++)
 			*number[i] = db_col_int(s, 1 + i);
 		for (int i = 0; i < 5; i++) {
@@ -444,6 +444,10 @@ next_queue(struct db *db, char last[65])
 
 	db_text(s, ":last", last);
 	more = db_step(s) == 1 && db_col_text(s, 0) != NULL;
+	if (more && strlen(db_col_text(s, 0)) > 64) {
+		db_fail(db, Q_IO, "%s: a queue name of more than 64 bytes, which no program of q writes", db_path(db));
+		more = false;
+	}
 	if (more)
 		snprintf(last, 65, "%s", db_col_text(s, 0));
 	db_reset(s);

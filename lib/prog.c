@@ -13,6 +13,7 @@
 
 struct prog *prog;
 volatile sig_atomic_t prog_signal;
+static bool catching;			/* prog_catch() was called */
 
 static struct option longs[64];
 static char shorts[128];
@@ -146,8 +147,12 @@ prog_option(int argc, char *argv[])
 static void __attribute__((format(printf, 1, 0)))
 say(const char *fmt, va_list ap, const char *tail)
 {
+	struct pollfd err = { .fd = STDERR_FILENO, .events = POLLOUT };
 	char text[2048];
 
+	/* Whoever holds claims must not wait for a reader of its messages: the leases would end. */
+	if (catching && poll(&err, 1, 1000) != 1)
+		return;
 	vsnprintf(text, sizeof text, fmt, ap);
 	fprintf(stderr, "%s: ", prog->name);
 	text_show(stderr, text, strlen(text), 0);
@@ -354,6 +359,7 @@ prog_catch(void)
 	struct sigaction sa = { .sa_handler = caught }, old;
 	sigset_t set;
 
+	catching = true;
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++) {
 		sigaddset(&set, SIGNALS[i]);

@@ -663,8 +663,11 @@ boot_id(char id[40])
 				return false;
 			if ((len = boot_id_length(buf)) > 0)
 				memcpy(known, buf, (size_t)len);
-		} else if (errno != ENOENT && errno != ENOTDIR)
-			return false;	/* no descriptor left, say: "" would look like another boot and free every claim */
+		}
+#ifdef __linux__
+		else
+			return false;	/* no /proc, no descriptor left: "" would look like another boot and free every claim */
+#endif
 		asked = true;
 	}
 	memcpy(id, known, sizeof known);

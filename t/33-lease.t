@@ -188,4 +188,15 @@ left=$(($(sql 'SELECT lease_ms FROM q_job') / 1000 - up))
 [ "$left" -ge 290 ] && [ "$left" -le 301 ]
 ok $? "... for five minutes of its clock ($left s)"
 exits 0 '... and settles' qdone "$c"
+# ---- a system that does not tell its boot ----
+
+unset Q_BOOT
+if [ "$(id -u)" -eq 0 ] && unshare -m mount -t tmpfs none /proc 2>/dev/null; then
+	fresh 2>/dev/null || { rm -f q.db*; qinit; }
+	qadd -q mail x
+	qclaim -l 1h mail >held
+	exits 78 'a claim without /proc' unshare -m sh -c 'unset Q_BOOT; mount -t tmpfs none /proc; exec qclaim -l 1h mail'
+	is "$(sql 'SELECT state, fence FROM q_job')" 'claimed|1' '... does not take what is held for the past'
+fi
+
 done_testing

@@ -388,4 +388,14 @@ is "$(terminal 80 'qls --limit 3' | wc -l | tr -d ' ')" 4 '... or less, without 
 is "$(terminal 80 'qls none')" '' 'no jobs: not even a head'
 is "$(terminal 80 'qls --counts')" 'QUEUE                  PENDING   CLAIMED    FAILED      DONE      DEAD CANCELLED   BLOCKED
 mail                        21         0         0         0         0         0         0' 'counts with their head'
+# ---- rows that no program of q writes ----
+
+fresh
+sqlite3 q.db "INSERT INTO q_job(queue, event_ms, due_ms, ready_ms, added_ms) VALUES(printf('%.70c', 'a'), 1, 1, 1, 1)"
+exits 74 'a queue name that is too long' timeout 20 qls --counts
+qadd -q mail x
+qfail "$(claim mail)"
+sqlite3 q.db 'UPDATE q_attempt SET prev = id'
+exits 0 'a ledger that bites its tail' timeout 20 qls 2
+
 done_testing
