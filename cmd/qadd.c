@@ -231,48 +231,35 @@ read_jobs(struct reader *r, struct spool *spool, int64_t limit)
 
 /* ---- adding ---- */
 
-/* What is printed of job i, and its length. */
-static int
-result(int64_t i, char buf[64])
+/* What is printed of n jobs, which the caller frees; NULL: out of memory. */
+static char *
+ids(int64_t n, size_t *len)
 {
-	if (json)
-		return snprintf(buf, 64, "{\"id\":%" PRId64 ",\"new\":%s}\n", results[i].id,
-		    results[i].added == ADD_NEW ? "true" : "false");
-	return snprintf(buf, 64, "%" PRId64 "\n", results[i].id);
+	char *text = NULL;
+	FILE *f = open_memstream(&text, len);
+
+	for (int64_t i = 0; f != NULL && i < n && !self.quiet; i++)
+		if (json)
+			fprintf(f, "{\"id\":%" PRId64 ",\"new\":%s}\n", results[i].id, results[i].added == ADD_NEW ? "true" : "false");
+		else
+			fprintf(f, "%" PRId64 "\n", results[i].id);
+	return f != NULL && fclose(f) == 0 ? text : NULL;
 }
 
-static bool
-print_results(int64_t n)
+/* To standard output what goes there without waiting; how much, or -1 with errno. */
+static ssize_t
+tell_early(const char *text, size_t len)
 {
-	char text[64];
+	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	size_t done = 0;
+	ssize_t n = 0;
 
-	for (int64_t i = 0; i < n && !self.quiet; i++) {
-		result(i, text);
-		if (fputs(text, stdout) == EOF)
-			return false;
-	}
-	return fflush(stdout) == 0;
-}
-
-/* Few enough to be written at once, while the lock is held? */
-static bool
-few(int64_t n)
-{
-	char text[64];
-	int size = 0;
-
-	for (int64_t i = 0; i < n && size <= EARLY_IDS; i++)
-		size += result(i, text);
-	return size <= EARLY_IDS;
-}
-
-/* Would a write of a few KiB to standard output go through now? */
-static bool
-writable(int wait_ms)
-{
-	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
-
-	return poll(&p, 1, wait_ms) == 1;
+	when_nudge(100);		/* a terminal or a shared pipe may be ready for less than this */
+	while (n != -1 && done < len && poll(&out, 1, 0) == 1)
+		if ((n = write(STDOUT_FILENO, text + done, len - done)) > 0)
+			done += (size_t)n;
+	when_nudge(0);
+	return n == -1 && errno != EINTR && errno != EAGAIN ? -1 : (ssize_t)done;
 }
 
 /* A known key, met by another payload. */
@@ -310,13 +297,16 @@ show(const struct job_new *j, int64_t line)
 static void
 add(struct spool *spool, const struct job_new *single, int64_t n)
 {
+	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
 	struct job_new j;
 	int64_t line = 1, i;
-	bool early;
+	size_t len = 0;
+	ssize_t told = 0;
+	char *text;
 	int rc;
 
 	if (!self.quiet)
-		writable(-1);
+		poll(&out, 1, -1);
 	now = prog_now();
 	if ((rc = db_begin(db, true)) != Q_OK)
 		prog_die(rc, "%s%s", db_message(db), kept(""));
@@ -334,17 +324,17 @@ add(struct spool *spool, const struct job_new *single, int64_t n)
 		}
 	}
 	/* Output that cannot be written stores nothing; but nothing that could block happens under the lock. */
-	early = !self.quiet && few(n) && writable(0);
-	if (early && !print_results(n)) {
+	if ((text = ids(n, &len)) == NULL || (len <= EARLY_IDS && (told = tell_early(text, len)) == -1)) {
 		rc = errno;
 		db_rollback(db);
 		prog_die(Q_IO, "standard output: %s%s", strerror(rc), kept("; nothing was added"));
 	}
 	if ((rc = db_commit(db)) != Q_OK)
 		prog_die(rc, "%s%s", db_message(db), kept(""));
-	if (!early && !print_results(n))
+	if (fwrite(text + told, 1, len - (size_t)told, stdout) != len - (size_t)told || fflush(stdout) == EOF)
 		prog_die(Q_IO, "standard output: %s; %" PRId64 " jobs were added, their ids are not all told",
 		    strerror(errno), added + n);
+	free(text);
 	for (i = line = 0; i < n; i++)
 		if (job.dup == DUP_KEEP && results[i].added == ADD_DIFFERS && line++ < TOLD_MAX)
 			tell_differs(results[i].id, results[i].line);

@@ -72,7 +72,7 @@ wait_for(const struct job_want *w, int64_t end)
 
 /*
  * All of it, unless a signal comes or nobody reads.  Signals come only while it waits, and what is
- * ready takes this much at once, so that none is missed and no write blocks.
+ * ready takes this much at once, so that none is missed and no write blocks for long.
  */
 static bool
 tell(const char *p, size_t left)
@@ -83,7 +83,9 @@ tell(const char *p, size_t left)
 	while (left > 0) {
 		if (prog_poll(&out, 1, -1) == -1 && prog_signal != 0)
 			return false;
+		when_nudge(100);	/* a terminal or a shared pipe may be ready for less than this */
 		n = write(STDOUT_FILENO, p, left < PIPE_BUF ? left : PIPE_BUF);
+		when_nudge(0);
 		if (n == -1 && errno != EAGAIN && errno != EINTR)
 			return false;
 		if (n > 0) {

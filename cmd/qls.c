@@ -208,7 +208,11 @@ attempt_text(const struct attempt *a, void *first)
 	if (*(bool *)first)
 		puts("attempts, the newest first:");
 	*(bool *)first = false;
-	printf("  %" PRId64 ".%" PRId64 " %s -> %s  %s  late %s  ran %s", a->generation, a->attempt, a->outcome, a->state,
+	printf("  %" PRId64 ".%" PRId64 " ", a->generation, a->attempt);
+	text_show(stdout, a->outcome, strlen(a->outcome), 0);
+	fputs(" -> ", stdout);
+	text_show(stdout, a->state, strlen(a->state), 0);
+	printf("  %s  late %s  ran %s",
 	    when_text(at, a->started_ms, true), when_span(late, a->started_ms > a->due_ms ? a->started_ms - a->due_ms : 0),
 	    when_span(ran, a->finished_ms > a->started_ms ? a->finished_ms - a->started_ms : 0));
 	if (a->exit != -1)
@@ -316,18 +320,24 @@ count_row(const struct job_count *c, void *filter)
 		wanted |= strcmp(f->queues[i], c->queue) == 0;
 	if (!wanted)
 		return Q_OK;
-	if (json)
-		printf("{\"queue\":\"%s\",\"pending\":%" PRId64 ",\"claimed\":%" PRId64 ",\"failed\":%" PRId64 ",\"done\":%" PRId64
-		    ",\"dead\":%" PRId64 ",\"cancelled\":%" PRId64 ",\"blocked\":%" PRId64 "}\n", c->queue, c->pending,
+	if (json) {
+		fputs("{\"queue\":", stdout);
+		text_json(stdout, c->queue, strlen(c->queue));
+		printf(",\"pending\":%" PRId64 ",\"claimed\":%" PRId64 ",\"failed\":%" PRId64 ",\"done\":%" PRId64
+		    ",\"dead\":%" PRId64 ",\"cancelled\":%" PRId64 ",\"blocked\":%" PRId64 "}\n", c->pending,
 		    c->claimed, c->failed, c->done, c->dead, c->cancelled, c->blocked);
-	else {
-		if (tty && shown++ == 0)
-			printf("%-20s %9s %9s %9s %9s %9s %9s %9s\n", "QUEUE", "PENDING", "CLAIMED", "FAILED", "DONE", "DEAD",
-			    "CANCELLED", "BLOCKED");
-		printf(tty ? "%-20s %9" PRId64 " %9" PRId64 " %9" PRId64 " %9" PRId64 " %9" PRId64 " %9" PRId64 " %9" PRId64 "\n" :
-		    "%s\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\n",
-		    c->queue, c->pending, c->claimed, c->failed, c->done, c->dead, c->cancelled, c->blocked);
+		return Q_OK;
 	}
+	if (tty && shown++ == 0)
+		printf("%-20s %9s %9s %9s %9s %9s %9s %9s\n", "QUEUE", "PENDING", "CLAIMED", "FAILED", "DONE", "DEAD",
+		    "CANCELLED", "BLOCKED");
+	if (tty)
+		cell(c->queue, 20);
+	else
+		field(c->queue, false);
+	printf(tty ? "%9" PRId64 " %9" PRId64 " %9" PRId64 " %9" PRId64 " %9" PRId64 " %9" PRId64 " %9" PRId64 "\n" :
+	    "%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\n",
+	    c->pending, c->claimed, c->failed, c->done, c->dead, c->cancelled, c->blocked);
 	return Q_OK;
 }
 

@@ -24,6 +24,7 @@
 #define LINGER_MS 500		/* `exec > >(tee log)`: what outlives the command may finish its output */
 #define SWEEP_MS 50		/* between two looks for what is left, if no SIGCHLD comes first */
 #define GIVEUP_MS 5000		/* then a process that KILL does not end (a dead disk) is left behind */
+#define REAP_MAX 1000		/* the dead that are collected before something else is looked at */
 #define NEVER INT64_MAX
 
 /* Master to minder: a signal for the command, or (sig 0) the next job, followed by both blocks. */
@@ -220,13 +221,13 @@ sweep(void)
 		closedir(dir);
 }
 
-/* Collect the dead; false when no child is left. */
+/* Collect the dead, but not for ever: some leave new ones all the time.  False when no child is left. */
 static bool
 reap(struct run *r, int64_t now)
 {
 	siginfo_t who;
 
-	for (;;) {
+	for (int i = 0; i < REAP_MAX; i++) {
 		who.si_pid = 0;
 		if (waitid(P_ALL, 0, &who, WEXITED | WNOHANG | WNOWAIT) == -1)
 			return errno != ECHILD;
@@ -245,6 +246,7 @@ reap(struct run *r, int64_t now)
 		r->sweep_at = now + (r->killed ? 0 : LINGER_MS);
 		r->giveup_at = r->sweep_at + GIVEUP_MS;
 	}
+	return true;
 }
 
 static void
@@ -307,8 +309,8 @@ mind(struct run *r, int master)
 		at = earliest(r);
 		wait.tv_sec = (at - now) / 1000;
 		wait.tv_nsec = (at - now) % 1000 * 1000000;
-		if (ppoll(p, 4, at == NEVER ? NULL : &wait, &all_open) == -1)
-			continue;
+		if (ppoll(p, 4, at == NEVER ? NULL : &wait, &all_open) == -1 && poll(p, 4, 0) == -1)
+			continue;	/* interrupted by SIGCHLD, perhaps each time: the second look is not */
 		if (p[1].revents)
 			feed(r);
 		if (p[2].revents)
@@ -435,6 +437,14 @@ minder_kill(struct minder *m, int sig)
 	struct order o = { sig, 0, 0 };
 
 	put(m->fd, &o, sizeof(o));	/* if it fails the minder is gone, as minder_end() will say */
+	minder_wake(m);
+}
+
+void
+minder_wake(const struct minder *m)
+{
+	if (m->fd != -1)
+		kill(m->pid, SIGCONT);
 }
 
 /* Make the tail of what a command wrote a string that can be stored and shown. */
@@ -472,11 +482,16 @@ minder_end(struct minder *m, struct child_end *end)
 void
 minder_stop(struct minder *m)
 {
+	int64_t giveup_at = monotonic() + 2 * GIVEUP_MS;
+
 	if (m->fd == -1)
 		return;
+	minder_wake(m);
 	shut(&m->fd);
+	when_nudge(1000);
 	while (waitpid(m->pid, NULL, 0) == -1 && errno == EINTR)
-		;
+		kill(m->pid, monotonic() < giveup_at ? SIGCONT : SIGKILL);
+	when_nudge(0);
 }
 
 char *

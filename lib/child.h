@@ -51,6 +51,9 @@ int minder_run(struct minder *, const char *env, size_t env_len, const void *inp
 /* Signal the command's group: SIGTERM (and SIGKILL kill_ms later) or SIGKILL.  Harmless when nothing runs any more. */
 void minder_kill(struct minder *, int sig);
 
+/* Let a minder go on that its command has stopped (SIGSTOP to its parent), so that its time limit counts again. */
+void minder_wake(const struct minder *);
+
 struct child_end {
 	int status;		/* as waitpid(2) gives it; 126 or 127 if it could not be run, 75 if no process could be made */
 	int exec_errno;		/* why the command could not be run, else 0 */

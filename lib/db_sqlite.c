@@ -21,8 +21,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/time.h>
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,7 +57,9 @@ struct db {
 	bool opened_turn, in_tx, waiting, shrink, upgrading;
 	int frames;			/* in the log after our last commit */
 	int64_t copied;			/* file_time() then, if they were many */
-	int64_t busy_ms, deadline;	/* monotonic ms */
+	int64_t busy_ms, deadline;	/* by when_elapsed() */
+	dev_t dev;			/* which file it was when it was opened */
+	ino_t ino;
 	int watch;
 	int nstmt, status;
 	struct stmt stmts[STMTS];
@@ -145,10 +145,13 @@ fail_sqlite(struct db *db, int rc)
 		return db_fail(db, Q_IO, "%s: the file is damaged; restore a backup to a new name", path);
 	case SQLITE_NOTADB:
 		return db_fail(db, Q_CONFIG, "%s: not an SQLite database; see -d and Q_DB", path);
+	case SQLITE_CANTOPEN:
+		if (db->a != NULL && (sqlite3_system_errno(db->a) == EMFILE || sqlite3_system_errno(db->a) == ENFILE))
+			return db_fail(db, Q_TEMP, "%s: %s; see ulimit -n", path, strerror(sqlite3_system_errno(db->a)));
+		/* fall through */
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
-	case SQLITE_CANTOPEN:
 		return db_fail(db, Q_PERM, "%s: %s; check owner and mode of the file and its folder",
 		    culprit(db), sqlite3_errstr(rc));
 	case SQLITE_TOOBIG:
@@ -169,15 +172,6 @@ db_version(void)
 
 /* ---- waiting ---- */
 
-static int64_t
-monotonic(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /*
  * SQLite's own handler backs off to 100 ms and so lets late comers pass; this one asks each
  * millisecond or so.  It matters only for writers that do not take the turnstile.
@@ -190,8 +184,8 @@ busy(void *arg, int n)
 	unsigned jitter;
 
 	if (n == 0 && !db->waiting)
-		db->deadline = monotonic() + db->busy_ms;
-	if (monotonic() >= db->deadline)
+		db->deadline = when_elapsed() + db->busy_ms;
+	if (when_elapsed() >= db->deadline)
 		return 0;
 	sqlite3_randomness(sizeof jitter, &jitter);
 	ts.tv_nsec -= jitter % 500000;
@@ -239,27 +233,16 @@ turn_op(int fd, int byte, bool lock, bool wait)
 #endif
 }
 
-static void
-alarm_rings(int sig)
-{
-	(void)sig;			/* it only interrupts the wait */
-}
-
+/* A holder that was stopped must not stop everybody: at give_up BEGIN IMMEDIATE alone decides. */
 static void
 turn_wait(struct db *db, int byte, int64_t give_up)
 {
-	struct sigaction ring = { .sa_handler = alarm_rings }, old;
-	struct itimerval tick = { { 0, 100000 }, { 0, 100000 } }, stop = { { 0, 0 }, { 0, 0 } };
-
 	if (db->turn[byte] == -1 || turn_op(db->turn[byte], byte, true, false) == 0)
 		return;
-	/* A holder that was stopped must not stop everybody: at half time BEGIN IMMEDIATE alone decides. */
-	sigaction(SIGALRM, &ring, &old);
-	setitimer(ITIMER_REAL, &tick, NULL);
-	while (turn_op(db->turn[byte], byte, true, true) == -1 && errno == EINTR && monotonic() < give_up)
+	when_nudge(100);
+	while (turn_op(db->turn[byte], byte, true, true) == -1 && errno == EINTR && when_elapsed() < give_up)
 		;
-	setitimer(ITIMER_REAL, &stop, NULL);
-	sigaction(SIGALRM, &old, NULL);
+	when_nudge(0);
 }
 
 /* A side file takes owner and mode from the database. */
@@ -290,7 +273,7 @@ side_open(const struct db *db, const char *suffix)
 static void
 turn_take(struct db *db)
 {
-	int64_t half_time = monotonic() + db->busy_ms / 2;
+	int64_t half_time = when_elapsed() + db->busy_ms / 2;
 
 	if (!db->opened_turn) {
 		db->opened_turn = true;
@@ -632,7 +615,20 @@ check_file(struct db *db)
 		    "next: qinit '%s' ends a broken creation, else remove the other name", db->path, (uintmax_t)st.st_nlink, db->path);
 	if ((fs = remote_fs(db->path)) != NULL)
 		return db_fail(db, Q_CONFIG, "%s: on %s, where SQLite's log is not safe; put it on a local disk", db->path, fs);
+	db->dev = st.st_dev;
+	db->ino = st.st_ino;
 	return Q_OK;
+}
+
+/* What is written to a file that has lost its name is lost with it. */
+static int
+same_file(struct db *db)
+{
+	struct stat st;
+
+	if (stat(db->path, &st) == 0 && st.st_dev == db->dev && st.st_ino == db->ino)
+		return Q_OK;
+	return db_fail(db, Q_CONFIG, "%s: removed or replaced while it was open; nothing was changed; start again", db->path);
 }
 
 static int
@@ -723,12 +719,12 @@ db_begin(struct db *db, bool adds)
 	bool cut;
 
 	db_clear(db);
-	db->deadline = monotonic() + db->busy_ms;
+	db->deadline = when_elapsed() + db->busy_ms;
 	if (room_check(db, adds, log_is_long(db)) != Q_OK)
 		return db->status;
 	db->waiting = true;
 	turn_take(db);
-	if (exec_sql(db, db->a, "BEGIN IMMEDIATE") == Q_OK && log_is_long(db)) {
+	if (exec_sql(db, db->a, "BEGIN IMMEDIATE") == Q_OK && same_file(db) == Q_OK && log_is_long(db)) {
 		cut = checkpoint(db);
 		reserve_make(db);
 		exec_sql(db, db->a, "ROLLBACK");
@@ -1194,11 +1190,11 @@ db_create(struct db **out, const struct db_create *c)
 	 */
 	if ((lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1)
 		return db_fail(db, cannot(errno), "%s: %s", folder, strerror(errno));
-	db->deadline = monotonic() + db->busy_ms;
+	db->deadline = when_elapsed() + db->busy_ms;
 	while (flock(lock, LOCK_EX | LOCK_NB) == -1) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return db_fail(db, cannot(errno), "%s: %s", folder, strerror(errno));
-		if (monotonic() >= db->deadline)
+		if (when_elapsed() >= db->deadline)
 			return db_fail(db, Q_TEMP, "%s: locked by another program (flock); try again later", folder);
 		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
 	}

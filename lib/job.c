@@ -594,15 +594,6 @@ sooner(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static bool
-repeated(const struct job_want *w, int i)
-{
-	for (int k = 0; k < i; k++)
-		if (strcmp(w->queues[k], w->queues[i]) == 0)
-			return true;
-	return false;
-}
-
 /* The candidates of one priority in all the queues, at most n of each, in claim order. */
 static int
 pick(struct db *db, const struct job_want *w, int priority, int64_t now, int n, struct candidate *found)
@@ -612,7 +603,7 @@ pick(struct db *db, const struct job_want *w, int priority, int64_t now, int n, 
 	for (int i = 0; i < w->nqueues; i++) {
 		struct stmt *s;
 
-		if (repeated(w, i))
+		if (text_repeated(w->queues, i))
 			continue;
 		s = db_prepare(db, w->type != NULL ? PICK_TYPE : PICK);
 		db_text(s, ":queue", w->queues[i]);
@@ -660,7 +651,7 @@ job_claim(struct db *db, const struct job_want *w, int64_t now, struct claim *cl
 	if (found == NULL)
 		return db_fail(db, Q_TEMP, "out of memory");
 	for (i = 0; i < w->nqueues; i++)
-		if (!repeated(w, i))
+		if (!text_repeated(w->queues, i))
 			rescue(db, w, w->queues[i], boot, now);
 	for (p = 0; p < PRIORITIES && *got < w->n && db_status(db) == Q_OK; p++) {
 		k = pick(db, w, p, now, w->n - *got, found);

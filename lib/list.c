@@ -176,6 +176,9 @@ job_get(struct db *db, int64_t id, struct job *j)
 	p = db_col_blob(s, GET_BODY, &j->payload_len);
 	j->payload = keep(&at, p, j->payload_len);
 	db_reset(s);
+	if (j->payload == NULL)
+		return db_fail(db, Q_IO, "%s: job %" PRId64 " has lost its payload; the file is damaged; restore a backup to a new name",
+		    db_path(db), id);
 	return db_status(db);
 }
 
@@ -364,12 +367,26 @@ wanted(const struct job_filter *f, const char *queue)
 	return f->nqueues == 0;
 }
 
+/* A name of a row into buf, where a longer one, or one with a NUL, would make the list begin again for ever. */
+static bool
+copy_name(char *buf, size_t size, struct stmt *s, int column)
+{
+	size_t n;
+	const char *p = db_col_blob(s, column, &n);
+
+	if (p == NULL || n >= size || memchr(p, '\0', n) != NULL)
+		return false;
+	memcpy(buf, p, n);
+	buf[n] = '\0';
+	return true;
+}
+
 /* One page into hits; its length, -1 on failure. */
 static int
 page(struct db *db, const struct job_filter *f, struct lane *l, unsigned states, struct hit hits[PAGE])
 {
 	struct stmt *s = db_prepare(db, l->sql);
-	int n = 0, rc;
+	int n = 0;
 
 	db_int(s, ":states", states);
 	db_text(s, ":type", f->type);
@@ -388,16 +405,18 @@ page(struct db *db, const struct job_filter *f, struct lane *l, unsigned states,
 		db_text(s, ":group", l->group);
 	if (l->sql != DEAD && l->sql != BY_ID)
 		db_int(s, ":at", l->at);
-	while ((rc = db_step(s)) == 1 && n < PAGE) {
+	while (n < PAGE && db_step(s) == 1) {
 		hits[n].id = db_col_int(s, 0);
 		hits[n].match = db_col_int(s, 4) == 1 && (l->queue != NULL || wanted(f, db_col_text(s, 3)));
 		l->after = hits[n++].id;
 		l->at = db_col_int(s, 1);
-		if (l->sql == BLOCKED)
-			snprintf(l->group, sizeof l->group, "%s", db_col_text(s, 2));
+		if (l->sql == BLOCKED && !copy_name(l->group, sizeof l->group, s, 2)) {
+			db_fail(db, Q_IO, "%s: job %" PRId64 " has an entity that no program of q writes", db_path(db), l->after);
+			break;
+		}
 	}
 	db_reset(s);
-	return rc == -1 ? -1 : n;
+	return db_status(db) != Q_OK ? -1 : n;
 }
 
 static int
@@ -444,23 +463,10 @@ next_queue(struct db *db, char last[65])
 
 	db_text(s, ":last", last);
 	more = db_step(s) == 1 && db_col_text(s, 0) != NULL;
-	if (more && strlen(db_col_text(s, 0)) > 64) {
-		db_fail(db, Q_IO, "%s: a queue name of more than 64 bytes, which no program of q writes", db_path(db));
-		more = false;
-	}
-	if (more)
-		snprintf(last, 65, "%s", db_col_text(s, 0));
+	if (more && !(more = copy_name(last, 65, s, 0)))
+		db_fail(db, Q_IO, "%s: a queue has a name that no program of q writes", db_path(db));
 	db_reset(s);
 	return more;
-}
-
-static bool
-named_before(const struct job_filter *f, int i)
-{
-	for (int k = 0; k < i; k++)
-		if (strcmp(f->queues[k], f->queues[i]) == 0)
-			return true;
-	return false;
 }
 
 int
@@ -470,7 +476,7 @@ job_list(struct db *db, const struct job_filter *f, int (*each)(int64_t, void *)
 	int rc = Q_OK;
 
 	for (int i = 0; i < f->nqueues && rc == Q_OK; i++)
-		if (!named_before(f, i))
+		if (!text_repeated(f->queues, i))
 			rc = list_queue(db, f, f->queues[i], each, arg);
 	while (f->nqueues == 0 && rc == Q_OK && next_queue(db, queue))
 		rc = list_queue(db, f, queue, each, arg);

@@ -58,6 +58,12 @@ int64_t when_boot(char id[40]);
 int64_t when_elapsed(void);
 
 /*
+ * From now on a call that blocks is interrupted (EINTR, or a part done) every ms, until when_nudge(0): for
+ * calls that know no time limit.  Uses SIGRTMIN, so that an alarm(2) of the caller's stays as it is.
+ */
+void when_nudge(int64_t ms);
+
+/*
  * "500ms", "10s", "1h30m", "2d", "1w": parts from the largest unit to the smallest,
  * each at most once, whole numbers; a bare "0" is allowed, no other bare number.
  * At most 3650d.  False: *why says what is wrong (a constant).
@@ -102,6 +108,7 @@ char *when_span(char buf[WHEN_TEXT], int64_t ms);
 
 bool text_utf8(const void *, size_t);		/* valid UTF-8 (RFC 3629), NUL allowed */
 bool text_queue(const char *);			/* [A-Za-z0-9_][A-Za-z0-9._-]{0,63}, not all digits */
+bool text_repeated(char *const *words, int i);	/* does words[i] stand before i, too? */
 const char *text_name_fault(const char *);	/* type, key, entity: NULL, or what is wrong: empty, over 255 bytes, control bytes, not UTF-8 */
 bool text_int(const char *, int64_t lo, int64_t hi, int64_t *);	/* decimal digits only */
 

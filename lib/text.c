@@ -122,6 +122,15 @@ text_queue(const char *s)
 	    strspn(s, "0123456789") != n;
 }
 
+bool
+text_repeated(char *const *words, int i)
+{
+	for (int k = 0; k < i; k++)
+		if (strcmp(words[k], words[i]) == 0)
+			return true;
+	return false;
+}
+
 const char *
 text_name_fault(const char *s)
 {

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -643,6 +644,29 @@ when_elapsed(void)
 	ms = clock_ms(CLOCK_BOOTTIME);
 #endif
 	return ms != -1 ? ms : clock_ms(CLOCK_MONOTONIC);
+}
+
+static void
+nudged(int sig)
+{
+	(void)sig;			/* it only interrupts */
+}
+
+void
+when_nudge(int64_t ms)
+{
+	static timer_t timer;
+	static bool made;
+	struct sigevent how = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN };
+	struct sigaction sa = { .sa_handler = nudged };
+	struct itimerspec every = { { ms / 1000, ms % 1000 * 1000000 }, { ms / 1000, ms % 1000 * 1000000 } };
+
+	if (!made && ms > 0) {
+		sigaction(SIGRTMIN, &sa, NULL);
+		made = timer_create(CLOCK_MONOTONIC, &how, &timer) == 0;
+	}
+	if (made)
+		timer_settime(timer, 0, &every, NULL);
 }
 
 /* The boot id, which stays the same while the process lives. */

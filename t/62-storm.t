@@ -107,7 +107,7 @@ condemned() {
 }
 condemned 'a token is not looked at' job.c 's/\(j\.\)\?fence = :fence AND \(j\.\)\?nonce = :nonce/(& OR 1)/' I5
 condemned 'a commit that did not happen' db_sqlite.c \
-    's/sqlite3_exec(db->a, "COMMIT", NULL/sqlite3_exec(db->a, monotonic() % 40 == 0 ? "ROLLBACK" : "COMMIT", NULL/' I4 I5
+    's/sqlite3_exec(db->a, "COMMIT", NULL/sqlite3_exec(db->a, when_elapsed() % 40 == 0 ? "ROLLBACK" : "COMMIT", NULL/' I4 I5
 if [ -n "$ALL_FAULTS" ]; then
 	condemned 'a lease taken over before its end' job.c 's/lease_ms <= :boot\\n/lease_ms <= :boot + 60\\n/' I3
 	condemned 'a fence that stands still' job.c 's/fence = fence + 1/fence = fence + (fence = 0)/' I4 I7
