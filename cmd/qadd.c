@@ -79,21 +79,6 @@ kept(const char *none)
 }
 
 static void
-backoff(const char *arg)
-{
-	const char *dots = strstr(arg, "..");
-	char base[32];
-
-	if (dots == NULL || dots - arg >= (int)sizeof base)
-		prog_usage("--backoff: '%s' is not BASE..CAP, such as 5s..10m", arg);
-	snprintf(base, sizeof base, "%.*s", (int)(dots - arg), arg);
-	job.base_ms = prog_duration("--backoff", base);
-	job.cap_ms = prog_duration("--backoff", dots + 2);
-	if (job.base_ms > job.cap_ms || job.cap_ms == 0)
-		prog_usage("--backoff: '%s': the first wait must not be longer than the cap, nor the cap 0", arg);
-}
-
-static void
 once(const char *what)
 {
 	if (mode != 0)
@@ -123,7 +108,10 @@ options(int argc, char *argv[])
 		case EVENT: event = optarg; break;
 		case ATTEMPTS: job.attempts = prog_int("--attempts", optarg, 1, 1000000); break;
 		case WINDOW: job.window_ms = prog_duration("--window", optarg); break;
-		case BACKOFF: backoff(optarg); break;
+		case BACKOFF:
+			if (!when_range(optarg, &job.base_ms, &job.cap_ms, &why))
+				prog_usage("--backoff: '%s' %s", optarg, why);
+			break;
 		case REPLACE:
 		case STRICT:
 			if (job.dup != DUP_KEEP)

@@ -34,15 +34,17 @@ static struct prog self = { .name = "qclaim", .help = HELP, .shorts = "c:l:t:", 
 static struct db *db;
 
 static int
-claim(const struct job_want *w, struct claim *claims)
+claim(struct job_want *w, struct claim *claims)
 {
 	int n;
 
-	prog_check(db, db_begin(db, false));
-	if (job_claim(db, w, prog_now(), claims, &n) != Q_OK)
-		db_rollback(db);
-	prog_check(db, db_status(db));
-	prog_check(db, db_commit(db));
+	do {
+		prog_check(db, db_begin(db, false));
+		if (job_claim(db, w, prog_now(), claims, &n) != Q_OK)
+			db_rollback(db);
+		prog_check(db, db_status(db));
+		prog_check(db, db_commit(db));
+	} while (n == 0 && w->more);
 	return n;
 }
 
@@ -57,7 +59,7 @@ wait_for(const struct job_want *w, int64_t end)
 		prog_check(db, db_status(db));
 	do {
 		now = prog_now();
-		prog_check(db, job_next(db, w, now, &next));
+		prog_check(db, job_next(db, w, now, &next, NULL));
 		left = end - when_elapsed();
 		if (left <= 0 || next <= now || prog_signal != 0)
 			return;

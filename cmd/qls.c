@@ -29,11 +29,9 @@ static const char HELP[] =
 "  -j, --json      job records, one a line\n"
 "Piped: fields parted by tabs, no head.  Exit: 0, 1 --exists, 66 no job; q(7).\n";
 
-enum { STATE = 256, OLDER, NEWER, REASON, LIMIT, EXISTS, RAW, COUNTS, TTY_ROWS = 20 };
+enum { LIMIT = 256, EXISTS, RAW, COUNTS, TTY_ROWS = 20 };
 static const struct option LONGS[] = {
-	{ "state", 1, NULL, STATE }, { "type", 1, NULL, 't' }, { "key", 1, NULL, 'k' }, { "entity", 1, NULL, 'e' },
-	{ "older-than", 1, NULL, OLDER }, { "newer-than", 1, NULL, NEWER }, { "reason", 1, NULL, REASON },
-	{ "limit", 1, NULL, LIMIT }, { "exists", 0, NULL, EXISTS }, { "raw", 0, NULL, RAW }, { "counts", 0, NULL, COUNTS },
+	PROG_FILTERS, { "limit", 1, NULL, LIMIT }, { "exists", 0, NULL, EXISTS }, { "raw", 0, NULL, RAW }, { "counts", 0, NULL, COUNTS },
 	{ "json", 0, NULL, 'j' }, { NULL, 0, NULL, 0 }
 };
 static struct prog self = { .name = "qls", .help = HELP, .shorts = "t:k:e:j", .longs = LONGS };
@@ -353,17 +351,9 @@ main(int argc, char *argv[])
 	now = prog_now();
 	while ((c = prog_option(argc, argv)) != -1) {
 		filtered |= c != 'j' && c != RAW && c != COUNTS;
+		if (prog_filter(c, &f))
+			continue;
 		switch (c) {
-		case STATE:
-			if (!job_state(optarg, &f.states))
-				prog_usage("--state: '%s' is not among pending claimed failed done dead cancelled open all", optarg);
-			break;
-		case 't': f.type = prog_name("type", optarg); break;
-		case 'k': f.key = prog_name("key", optarg); break;
-		case 'e': f.entity = prog_name("entity", optarg); break;
-		case OLDER: f.older_ms = now - prog_duration("--older-than", optarg); break;
-		case NEWER: f.newer_ms = now - prog_duration("--newer-than", optarg); break;
-		case REASON: f.reason = optarg; break;
 		case LIMIT: limit = prog_int("--limit", optarg, 0, INT64_MAX); break;
 		case EXISTS: exists = true; break;
 		case RAW: want_raw = true; break;

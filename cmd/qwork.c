@@ -76,6 +76,7 @@ static bool went_dead, busy;
 static bool closing;			/* claim no more */
 static int closed_by;			/* the signal that said so */
 static bool look = true;		/* a claim may find something */
+static bool limited;			/* something is due, and waits only for its rate */
 static int64_t next_due = -1, version, nap = SLOW_MS;
 static int64_t renew_at, retry_at, grace_at = NEVER, giveup_at = NEVER;	/* by when_elapsed() */
 
@@ -221,6 +222,15 @@ count(int stage)
 	return n;
 }
 
+static void
+ask_next(void)
+{
+	if (job_next(db, &want, when_now(), &next_due, &limited) != Q_OK) {
+		next_due = -1;
+		limited = true;
+	}
+}
+
 /* One turn with the file.  When it is busy nothing is forgotten, and the next turn tries again. */
 static void
 turn(bool renew, int n)
@@ -261,9 +271,9 @@ turn(bool renew, int n)
 		if (s->stage == IDLE && next < got)
 			start(s, &claims[next++]);
 	left -= got;
-	if (n > 0)
-		look = got == n;
 	next_due = -1;
+	if (n > 0 && !(look = got == n || want.more))
+		ask_next();
 }
 
 /* ---- waiting ------------------------------------------------------------- */
@@ -302,8 +312,8 @@ changed(void)
 	int64_t was = version;
 
 	version = db_data_version(db);
-	if ((version != was || next_due == -1) && job_next(db, &want, when_now(), &next_due) != Q_OK)
-		next_due = -1;
+	if (version != was || next_due == -1)
+		ask_next();
 	return version != was;
 }
 
@@ -360,7 +370,7 @@ work(void)
 		renew = count(RUNS) > 0 && when_elapsed() >= renew_at;
 		if (when_elapsed() >= retry_at && (count(ENDED) > 0 || renew || (look && room() > 0)))
 			turn(renew, look ? room() : 0);
-		if (count(IDLE) + count(GONE) == nslots && (room() == 0 || (!follow && !look)))
+		if (count(IDLE) + count(GONE) == nslots && (room() == 0 || (!follow && !look && !limited)))
 			return;
 		rest();
 	}

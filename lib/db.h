@@ -22,7 +22,7 @@ enum db_mode {
 	DB_STAY			/* a long-lived writer: keeps the log file's blocks */
 };
 
-#define DB_SCHEMA 1		/* version of lib/schema.sql */
+#define DB_SCHEMA 2		/* version of lib/schema.sql */
 
 /*
  * Open an existing queue file.  path NULL: $Q_DB, else $XDG_STATE_HOME/q/q.db, else
@@ -48,6 +48,9 @@ char *db_default_path(const char **why);
  * `adds`: refused with Q_IO when the disk is below the floor that lets running work settle.
  */
 int db_begin(struct db *, bool adds);
+
+/* The number of the transaction, 0 outside: what was read under the same number still holds. */
+int64_t db_turn(const struct db *);
 
 /* Q_OK: on disk.  Q_UNKNOWN: may have happened.  Else nothing happened. */
 int db_commit(struct db *);
@@ -86,6 +89,7 @@ void db_watch_drain(struct db *);
  * Create a complete queue file under a temporary name and publish it; an existing good
  * one is Q_OK (the reserve is made anew if it is gone).  mode 0: 0600; group NULL: the caller's.
  * into: add the tables to an existing application's file instead.  outbox: install the q_outbox view.
+ * upgrade: an older file is brought to this schema.
  */
 struct db_create { const char *path, *group; unsigned mode; bool into, outbox, upgrade; };
 int db_create(struct db **, const struct db_create *);

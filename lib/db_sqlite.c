@@ -38,6 +38,7 @@ enum {
 	BUSY_MS = 10000,
 	RESERVE = 1 << 20,		/* bytes of FILE-reserve */
 	RESERVE_LOW = 256 << 10,	/* free bytes below which the reserve is given up */
+	APPLICATION_ID = 0x71756575,	/* of files that are ours alone */
 	FLOOR = 16 << 20		/* free bytes below which adds are refused, on small disks a quarter */
 };
 
@@ -55,6 +56,7 @@ struct db {
 	char *path, *wal;
 	int turn[2];			/* turnstile descriptors, -1: not there */
 	bool opened_turn, in_tx, waiting, shrink, upgrading;
+	int64_t turns;			/* transactions so far */
 	int frames;			/* in the log after our last commit */
 	int64_t copied;			/* file_time() then, if they were many */
 	int64_t busy_ms, deadline;	/* by when_elapsed() */
@@ -67,6 +69,8 @@ struct db {
 };
 
 static const char VERSION[] = "SELECT value FROM q_meta WHERE name = 'version'";
+static const char HAS_OUTBOX[] = "SELECT 1 FROM sqlite_schema WHERE name = 'q_outbox'";
+static const char HAS_OURS[] = "SELECT substr(type || ' ' || name, 1, 31) FROM sqlite_schema WHERE name GLOB 'q_*'";
 static const char DATA_VERSION[] = "PRAGMA data_version";
 
 /* ---- errors ---- */
@@ -449,11 +453,28 @@ one_text(sqlite3 *conn, const char *sql, char *buf, size_t size)
 	return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* Is the file's schema this program's?  (An upgrade may start from an older one.) */
+static int
+check_version(struct db *db, const char *value)
+{
+	int version = atoi(value);
+
+	if (version > DB_SCHEMA)
+		return db_fail(db, Q_CONFIG, "%s: made by a newer q (schema %s, this program knows %d); next: install that q",
+		    db->path, value, DB_SCHEMA);
+	if (version < 1 && db->upgrading)
+		return db_fail(db, Q_CONFIG, "%s: schema '%s' is none that this q can upgrade from", db->path, value);
+	if (version < DB_SCHEMA && !db->upgrading)
+		return db_fail(db, Q_CONFIG, "%s: made by an older q (schema '%s', this program needs %d); next: qinit --upgrade '%s'",
+		    db->path, value, DB_SCHEMA, db->path);
+	return Q_OK;
+}
+
 static int
 check_identity(struct db *db)
 {
 	char value[32];
-	int rc, version;
+	int rc;
 
 	rc = one_text(db->a, VERSION, value, sizeof value);
 	if (rc == SQLITE_ERROR)		/* no such table */
@@ -461,15 +482,8 @@ check_identity(struct db *db)
 		    db->path, db->path);
 	if (rc != SQLITE_OK)
 		return fail_sqlite(db, rc);
-	version = atoi(value);
-	if (version > DB_SCHEMA)
-		return db_fail(db, Q_CONFIG, "%s: made by a newer q (schema %s, this program knows %d); next: install that q",
-		    db->path, value, DB_SCHEMA);
-	if (version < DB_SCHEMA && db->upgrading)
-		return db_fail(db, Q_CONFIG, "%s: schema '%s' is none that this q can upgrade from", db->path, value);
-	if (version < DB_SCHEMA)
-		return db_fail(db, Q_CONFIG, "%s: made by an older q (schema '%s', this program needs %d); next: qinit --upgrade '%s'",
-		    db->path, value, DB_SCHEMA, db->path);
+	if (check_version(db, value) != Q_OK)
+		return db->status;
 	if (db->mode == DB_READ)
 		return Q_OK;
 	if (sqlite3_db_readonly(db->a, "main") == 1)
@@ -713,6 +727,25 @@ checkpoint(struct db *db)
 	return total >= 0 && copied == total;
 }
 
+/* The file may have been upgraded since it was opened. */
+static void
+still_ours(struct db *db)
+{
+	struct stmt *s = db_prepare(db, VERSION);
+
+	if (db_step(s) == 1)
+		check_version(db, db_col_text(s, 0));
+	else
+		db_fail(db, Q_CONFIG, "%s: no queue tables in this database any more", db->path);
+	db_reset(s);
+}
+
+int64_t
+db_turn(const struct db *db)
+{
+	return db->in_tx ? db->turns : 0;
+}
+
 int
 db_begin(struct db *db, bool adds)
 {
@@ -735,6 +768,9 @@ db_begin(struct db *db, bool adds)
 	}
 	db->waiting = false;
 	db->in_tx = sqlite3_get_autocommit(db->a) == 0;
+	db->turns++;
+	if (db->status == Q_OK)
+		still_ours(db);
 	if (db->status != Q_OK)
 		db_rollback(db);
 	return db->status;
@@ -993,12 +1029,18 @@ cannot(int err)
 static int
 tables(struct db *db, const struct db_create *c)
 {
-	if (exec_sql(db, db->a, "BEGIN IMMEDIATE") != Q_OK || exec_sql(db, db->a, db_schema) != Q_OK ||
-	    (c->outbox && exec_sql(db, db->a, db_outbox) != Q_OK) || exec_sql(db, db->a, "COMMIT") != Q_OK) {
-		if (db->status == Q_BUG)	/* our SQL is right, so the place is wrong: a name is taken */
-			db->status = Q_CONFIG;
-		sqlite3_exec(db->a, "ROLLBACK", NULL, NULL, NULL);
+	char found[64];
+
+	if (exec_sql(db, db->a, "BEGIN IMMEDIATE") == Q_OK && one_text(db->a, HAS_OURS, found, sizeof found) == SQLITE_OK) {
+		if (found[0] == '\0' && exec_sql(db, db->a, db_schema) == Q_OK && c->outbox)
+			exec_sql(db, db->a, db_outbox);
+		else if (found[0] != '\0' && one_text(db->a, VERSION, found + 32, 32) != SQLITE_OK)	/* else another qinit was quicker */
+			db_fail(db, Q_CONFIG, "%s: it has a %s, and names that begin with q_ are q's; next: rename that", db->path, found);
 	}
+	if (db->status == Q_OK)
+		exec_sql(db, db->a, "COMMIT");
+	if (db->status != Q_OK)
+		sqlite3_exec(db->a, "ROLLBACK", NULL, NULL, NULL);
 	return db->status;
 }
 
@@ -1006,7 +1048,7 @@ static int
 outbox(struct db *db)
 {
 	char found[32];
-	int rc = one_text(db->a, "SELECT 1 FROM sqlite_schema WHERE name = 'q_outbox'", found, sizeof found);
+	int rc = one_text(db->a, HAS_OUTBOX, found, sizeof found);
 
 	if (rc != SQLITE_OK)
 		return fail_sqlite(db, rc);
@@ -1015,6 +1057,27 @@ outbox(struct db *db)
 	if (db_begin(db, false) == Q_OK && exec_sql(db, db->a, db_outbox) != Q_OK)
 		db_rollback(db);
 	return db->status != Q_OK ? db->status : db_commit(db);
+}
+
+/* One transaction, so that other programs see the old schema or the new one. */
+static int
+upgrade(struct db *db)
+{
+	char found[32];
+
+	if (db_begin(db, false) != Q_OK)
+		return db->status;
+	db->upgrading = false;
+	if (one_text(db->a, VERSION, found, sizeof found) == SQLITE_OK && atoi(found) == DB_SCHEMA) {
+		db_rollback(db);
+		return Q_OK;
+	}
+	exec_sql(db, db->a, db_schema);
+	if (one_text(db->a, HAS_OUTBOX, found, sizeof found) == SQLITE_OK && found[0] != '\0')
+		exec_sql(db, db->a, db_outbox);
+	if (one_text(db->a, "PRAGMA application_id", found, sizeof found) == SQLITE_OK && atoi(found) == APPLICATION_ID)
+		exec_sql(db, db->a, "PRAGMA user_version=2");	/* = DB_SCHEMA */
+	return db_commit(db);
 }
 
 /* The tables into the file of an application, which must already be in WAL mode: switching is its owner's act. */
@@ -1038,15 +1101,14 @@ create_into(struct db *db, const struct db_create *c)
 		    db->path, value, db->path);
 	rc = one_text(db->a, VERSION, value, sizeof value);
 	if (rc == SQLITE_OK)
-		return check_identity(db) != Q_OK ? db->status : outbox(db);
+		return check_identity(db) != Q_OK || (c->upgrade && upgrade(db) != Q_OK) ? db->status : outbox(db);
 	if (rc != SQLITE_ERROR || (rc = one_text(db->a, "PRAGMA encoding", value, sizeof value)) != SQLITE_OK)
 		return fail_sqlite(db, rc);
 	if (strcmp(value, "UTF-8") != 0)
 		return db_fail(db, Q_CONFIG, "%s: its text is %s, q needs UTF-8; next: qinit a file of its own", db->path, value);
 	turn_take(db);
 	db_clear(db);
-	if (tables(db, c) != Q_OK && one_text(db->a, VERSION, value, sizeof value) == SQLITE_OK)
-		db_clear(db);		/* another qinit was quicker */
+	tables(db, c);
 	turn_leave(db);
 	return db->status;
 }
@@ -1085,7 +1147,7 @@ build(struct db *db, const char *temp, const struct db_create *c)
 	db->path = (char *)temp;	/* for connection and messages */
 	if (connect_sql(db, &db->a, SQLITE_OPEN_READWRITE) == Q_OK &&
 	    exec_sql(db, db->a, "PRAGMA page_size=4096; PRAGMA application_id=0x71756575") == Q_OK &&
-	    exec_sql(db, db->a, "PRAGMA user_version=1") == Q_OK) {	/* = DB_SCHEMA */
+	    exec_sql(db, db->a, "PRAGMA user_version=2") == Q_OK) {	/* = DB_SCHEMA */
 		rc = one_text(db->a, "PRAGMA journal_mode=WAL", value, sizeof value);
 		if (rc != SQLITE_OK || strcmp(value, "wal") != 0)
 			rc == SQLITE_OK ? db_fail(db, Q_CREATE, "%s: WAL mode is not to be had here", final) : fail_sqlite(db, rc);
@@ -1214,7 +1276,8 @@ db_create(struct db **out, const struct db_create *c)
 	close(lock);
 	if (db->status != Q_OK)
 		return db->status;
-	if (check_file(db) != Q_OK || open_checked(db) != Q_OK || (c->outbox && outbox(db) != Q_OK))
+	if (check_file(db) != Q_OK || open_checked(db) != Q_OK || (c->upgrade && upgrade(db) != Q_OK) ||
+	    (c->outbox && outbox(db) != Q_OK))
 		return db->status;
 	reserve_make(db);
 	return Q_OK;

@@ -20,6 +20,7 @@ enum {
 	CAP_MS = 10 * 60 * 1000,
 	LOST_MAX = 3,			/* lost claims in a row: the job kills its workers */
 	RESCUE_MAX = 100,		/* ended leases that one claim takes back */
+	SKIP_MAX = 1000,		/* superseded jobs that one claim settles */
 	DEFER_MS = 24 * 60 * 60 * 1000	/* how long "not now" costs no attempt */
 };
 
@@ -98,6 +99,28 @@ static const char TAKE[] =
 	"       claimed_ms = :now, worker = :worker\n"
 	" WHERE id = :id AND ready_ms IS NOT NULL";
 
+/* stale=skip: what came later than a newer event of its entity was done. */
+static const char STALE[] =
+	"SELECT j.entity FROM q_job j JOIN q_entity e ON e.queue = j.queue AND e.entity = j.entity\n"
+	" WHERE j.id = :id AND j.event_ms < e.event_ms";
+static const char SKIPPED[] =
+	"INSERT INTO q_attempt(job, prev, generation, attempt, fence, queue, type, due_ms, zone, started_ms,\n"
+	"                      finished_ms, outcome, state, worker, reason)\n"
+	"SELECT id, last_attempt, generation, spent + 1, fence, queue, type, due_ms, zone, :now,\n"
+	"       :now, 'superseded', 'done', :worker, 'a newer event of its entity was done before'\n"
+	"  FROM q_job WHERE id = :id";
+static const char SKIP[] =
+	"UPDATE q_job\n"
+	"   SET state = 'done', ready_ms = NULL, head = NULL, last_attempt = :attempt, finished_ms = :now\n"
+	" WHERE id = :id AND ready_ms IS NOT NULL";
+static const char MARK[] =
+	"INSERT INTO q_entity SELECT queue, entity, event_ms FROM q_job WHERE id = :id\n"
+	"    ON CONFLICT(queue, entity) DO UPDATE SET event_ms = excluded.event_ms WHERE excluded.event_ms > event_ms";
+
+/* Live claims, as far as they matter. */
+static const char LIVE[] = "SELECT count(*) FROM (SELECT 1 FROM q_job WHERE queue = :queue AND lease_ms IS NOT NULL LIMIT :n)";
+static const char SHARING[] = "SELECT name FROM q_setting WHERE kind = 'queue' AND field = 'limit' AND value = :limit";
+
 static const char NEXT[] =
 	"SELECT min(ready_ms) FROM q_job WHERE queue = :queue AND priority = :priority AND ready_ms IS NOT NULL";
 static const char NEXT_TYPE[] =
@@ -134,7 +157,39 @@ static const char SETTLE[] =
 	"       last_attempt = :attempt, finished_ms = CASE WHEN :open THEN NULL ELSE :now END\n"
 	" WHERE id = :id AND fence = :fence AND nonce = :nonce AND state = 'claimed'";
 
+static const char CANCEL[] =
+	"UPDATE q_job\n"
+	"   SET state = 'cancelled', ready_ms = NULL, head = NULL, finished_ms = :now\n"
+	" WHERE id = :id AND (state = 'pending' OR state = 'failed' OR state = 'dead')\n"
+	"RETURNING queue, entity";
+
+static const char REPLAY[] =
+	"UPDATE q_job\n"
+	"   SET state = 'pending', due_ms = :due, ready_ms = CASE WHEN entity IS NULL THEN :due END, finished_ms = NULL,\n"
+	"       nonce = NULL, generation = generation + 1, spent = 0, lost = 0, deferred = 0, defer_from_ms = NULL,\n"
+	"       until_ms = :due + coalesce(window_ms, (SELECT number FROM q_setting\n"
+	"                                               WHERE kind = 'queue' AND name = queue AND field = 'window'))\n"
+	" WHERE id = :id AND (state = 'dead' OR state = 'done' OR state = 'cancelled')\n"
+	"RETURNING queue, entity";
+
+static const char OF_KEY[] = "SELECT job FROM q_key WHERE queue = :queue AND key = :key";
+static const char OF_ENTITY[] =
+	"SELECT id, event_ms FROM q_job\n"
+	" WHERE queue = :queue AND entity = :entity AND finished_ms IS NULL AND (event_ms, id) > (:event, :id)\n"
+	" ORDER BY event_ms, id LIMIT 1";
+
+static const char *const STATES[] = { "pending", "failed", "claimed", "done", "dead", "cancelled" };
 static const char *const OUTCOMES[] = { "done", "failed", "deferred", "released", "lost" };
+
+/* The only column of the only row. */
+static int64_t
+only(struct stmt *s)
+{
+	int64_t v = db_step(s) == 1 ? db_col_int(s, 0) : -1;
+
+	db_reset(s);
+	return v;
+}
 
 /* ---- adding ---- */
 
@@ -228,6 +283,8 @@ key_holder(struct db *db, const struct job_new *j, int64_t now, int64_t *id, boo
 static void
 insert(struct db *db, const struct job_new *j, int64_t now, int64_t *id)
 {
+	const struct queue_set *set = setting_queue(db, j->queue);
+	int64_t window = j->window_ms != -1 ? j->window_ms : set->window_ms, keys = set->keys_ms;
 	struct stmt *s = db_prepare(db, JOB);
 
 	db_text(s, ":queue", j->queue);
@@ -243,7 +300,7 @@ insert(struct db *db, const struct job_new *j, int64_t now, int64_t *id)
 	db_opt(s, ":base", j->base_ms);
 	db_opt(s, ":cap", j->cap_ms);
 	db_opt(s, ":window", j->window_ms);
-	db_opt(s, ":until", j->window_ms != -1 ? j->due_ms + j->window_ms : -1);
+	db_opt(s, ":until", window != -1 ? j->due_ms + window : -1);
 	db_int(s, ":now", now);
 	if (db_run(s) == -1)
 		return;
@@ -259,7 +316,7 @@ insert(struct db *db, const struct job_new *j, int64_t now, int64_t *id)
 		db_text(s, ":queue", j->queue);
 		db_text(s, ":key", j->key);
 		db_int(s, ":id", *id);
-		db_int(s, ":until", INT64_MAX);
+		db_int(s, ":until", keys == 0 || keys == INT64_MAX ? keys : now + keys);
 		db_run(s);
 	}
 	entity_order(db, j->queue, j->entity);
@@ -395,7 +452,7 @@ struct next {				/* what it becomes */
 static int64_t
 backoff(const struct held *h, int64_t tries)
 {
-	int64_t base = h->base != -1 ? h->base : BASE_MS, cap = h->cap != -1 ? h->cap : CAP_MS, max;
+	int64_t base = h->base, cap = h->cap, max;
 
 	max = tries > 40 || base > cap >> (tries - 1) ? cap : base << (tries - 1);
 	return max < 1 ? 0 : 1 + (int64_t)(random_bits() % (uint64_t)max);
@@ -404,8 +461,6 @@ backoff(const struct held *h, int64_t tries)
 static void
 fail(const struct held *h, const struct job_settle *how, int64_t now, struct next *n)
 {
-	int64_t attempts = h->attempts != -1 ? h->attempts : JOB_ATTEMPTS;
-
 	n->spent = h->spent + 1;
 	n->deferred = 0;
 	n->from = -1;
@@ -415,7 +470,7 @@ fail(const struct held *h, const struct job_settle *how, int64_t now, struct nex
 		n->lost = 0;
 		n->due = how->due_ms != -1 ? how->due_ms : now + backoff(h, n->spent);
 	}
-	if (how->dead || n->spent >= attempts || n->lost >= LOST_MAX ||
+	if (how->dead || n->spent >= h->attempts || n->lost >= LOST_MAX ||
 	    (h->until != -1 && (n->due > now ? n->due : now) > h->until)) {
 		n->state = "dead";
 		n->due = h->due;
@@ -463,7 +518,6 @@ decide(const struct held *h, const struct job_settle *how, int64_t now, struct n
 static int
 held(struct db *db, const struct claim *c, const struct job_settle *how, struct held *h, const char **state)
 {
-	static const char *const STATES[] = { "pending", "failed", "done", "dead", "cancelled" };
 	struct stmt *s = db_prepare(db, HELD);
 	const char *now_in, *settled;
 	int found = -1;
@@ -504,10 +558,37 @@ held(struct db *db, const struct claim *c, const struct job_settle *how, struct 
 	return found;
 }
 
+/* dead_to: a job in another queue, whose payload is the record of the dead one, however long that is. */
+static void
+pass_on(struct db *db, int64_t id, const char *to, int64_t now)
+{
+	char *record = NULL, *queue = strdup(to);
+	struct job_new new = { .priority = -1, .due_ms = now, .event_ms = -1, .attempts = -1, .window_ms = -1, .base_ms = -1, .cap_ms = -1 };
+	struct job job;
+	size_t n = 0;
+	FILE *f = open_memstream(&record, &n);
+
+	if (f != NULL && queue != NULL && job_get(db, id, &job) == Q_OK) {
+		job_print(f, &job);
+		new.queue = queue;
+		new.type = job.type;
+		new.entity = job.entity;
+	}
+	if (f == NULL || fclose(f) != 0 || queue == NULL)
+		db_fail(db, Q_TEMP, "out of memory");
+	new.payload = record;
+	new.payload_len = n > 0 ? n - 1 : 0;	/* without its newline */
+	if (db_status(db) == Q_OK)
+		insert(db, &new, now, &id);
+	free(record);
+	free(queue);
+}
+
 int
 job_settle(struct db *db, const struct claim *c, const struct job_settle *how, int64_t now, const char **state)
 {
 	struct held h = { .entity = NULL };
+	const struct queue_set *set;
 	struct next n;
 	struct stmt *s;
 	int64_t rows;
@@ -516,6 +597,10 @@ job_settle(struct db *db, const struct claim *c, const struct job_settle *how, i
 
 	if (found != 1)
 		return db_status(db);
+	set = setting_queue(db, h.queue);
+	h.attempts = h.attempts != -1 ? h.attempts : set->attempts != -1 ? set->attempts : JOB_ATTEMPTS;
+	h.base = h.base != -1 ? h.base : set->base_ms != -1 ? set->base_ms : BASE_MS;
+	h.cap = h.cap != -1 ? h.cap : set->cap_ms != -1 ? set->cap_ms : CAP_MS;
 	decide(&h, how, now, &n);
 	open = strcmp(n.state, "pending") == 0 || strcmp(n.state, "failed") == 0;
 	s = db_prepare(db, ATTEMPT);
@@ -544,8 +629,15 @@ job_settle(struct db *db, const struct claim *c, const struct job_settle *how, i
 	rows = db_run(s);
 	if (rows != 1)
 		db_fail(db, Q_BUG, "settling job %" PRId64 " changed %" PRId64 " rows", c->id, rows);
+	if (n.outcome == OUT_DONE && h.entity != NULL && set->skip_stale) {
+		s = db_prepare(db, MARK);
+		db_int(s, ":id", c->id);
+		db_run(s);
+	}
 	entity_order(db, h.queue, h.entity);
 	free(h.entity);
+	if (strcmp(n.state, "dead") == 0 && set->dead_to[0] != '\0')
+		pass_on(db, c->id, set->dead_to, now);
 	if (state != NULL)
 		*state = n.state;
 	return db_status(db);
@@ -582,44 +674,173 @@ rescue(struct db *db, const struct job_want *w, const char *queue, int64_t boot,
 	return db_status(db);
 }
 
-struct candidate { int64_t ready, id, fence; };
+/* ---- what lets only so many through ---- */
+
+static const char OWN[] = "queue", SHARED[] = "rate";	/* kinds of buckets */
+
+struct gate {
+	const char *kind;		/* OWN, SHARED: a bucket; NULL: a number of live claims */
+	char name[66];			/* of the bucket, or whose claims are counted */
+	struct rate rate;
+	int64_t left, taken;
+	int64_t at;			/* when there is more, if there is none left (wall ms); INT64_MAX: not by time */
+};
+
+struct lane {				/* one queue of a claim */
+	const char *queue;
+	bool paused, skip_stale;
+	int64_t age_ms;
+	int ngates;
+	struct gate *gate[4];
+};
+
+struct lanes { struct lane *lane; struct gate *gates; int n, ngates; };
+
+static int64_t
+live(struct db *db, const char *queue, int64_t most)
+{
+	struct stmt *s = db_prepare(db, LIVE);
+
+	db_text(s, ":queue", queue);
+	db_int(s, ":n", most);
+	return only(s);
+}
+
+/* The gate of this kind and name, shared by the lanes that meet it. */
+static void
+add_gate(struct db *db, struct lanes *ls, struct lane *l, const char *kind, const char *name, const struct rate *rate, int64_t most, int64_t now)
+{
+	struct gate *g = ls->gates;
+	struct stmt *s;
+
+	while (g < ls->gates + ls->ngates && (g->kind != kind || strcmp(g->name, name) != 0))
+		g++;
+	l->gate[l->ngates++] = g;
+	if (g < ls->gates + ls->ngates)
+		return;
+	ls->ngates++;
+	*g = (struct gate){ .kind = kind, .left = most, .at = INT64_MAX };
+	snprintf(g->name, sizeof g->name, "%s", name);
+	if (rate != NULL) {
+		g->rate = *rate;
+		rate_look(db, kind, name, rate, now, &g->left, &g->at);
+	} else if (strcmp(name, l->queue) == 0) {
+		g->left -= live(db, name, most);
+	} else {
+		s = db_prepare(db, SHARING);
+		db_text(s, ":limit", name + 1);
+		while (g->left > 0 && db_step(s) == 1)
+			g->left -= live(db, db_col_text(s, 0), most);
+		db_reset(s);
+	}
+}
+
+static void
+add_shared(struct db *db, struct lanes *ls, struct lane *l, const char *limit, int64_t now)
+{
+	struct setting set = { .kind = "rate" };
+	char name[66];
+	const char *value, *why;
+	struct rate rate;
+	int64_t when, most;
+
+	snprintf(set.name, sizeof set.name, "%s", limit);
+	if (setting_get(db, &set, &value, &when) == Q_OK && rate_parse(value, &rate, &why))
+		add_gate(db, ls, l, SHARED, limit, &rate, 0, now);
+	strcpy(set.field, "concurrency");
+	snprintf(name, sizeof name, "/%s", limit);	/* no queue has such a name */
+	if (setting_get(db, &set, &value, &when) == Q_OK && text_int(value, 1, 1000000, &most))
+		add_gate(db, ls, l, NULL, name, NULL, most, now);
+}
+
+static void
+lanes_free(struct lanes *ls)
+{
+	free(ls->lane);
+	free(ls->gates);
+}
+
+/* What is set for the queues of a claim, and how many each gate lets through now. */
+static int
+lanes_read(struct db *db, const struct job_want *w, int64_t now, struct lanes *ls)
+{
+	const struct queue_set *set;
+	char limit[65];
+
+	*ls = (struct lanes){ .lane = calloc((size_t)w->nqueues, sizeof *ls->lane),
+	    .gates = calloc((size_t)w->nqueues * 4, sizeof *ls->gates) };
+	if (ls->lane == NULL || ls->gates == NULL)
+		db_fail(db, Q_TEMP, "out of memory");
+	for (int i = 0; i < w->nqueues && db_status(db) == Q_OK; i++) {
+		struct lane *l = &ls->lane[ls->n];
+
+		if (text_repeated(w->queues, i))
+			continue;
+		ls->n++;
+		l->queue = w->queues[i];
+		set = setting_queue(db, l->queue);
+		l->paused = set->paused;
+		l->skip_stale = set->skip_stale;
+		l->age_ms = set->age_ms;
+		if (set->rate.period_us > 0)
+			add_gate(db, ls, l, OWN, l->queue, &set->rate, 0, now);
+		if (set->concurrency != -1)
+			add_gate(db, ls, l, NULL, l->queue, NULL, set->concurrency, now);
+		snprintf(limit, sizeof limit, "%s", set->limit);
+		if (limit[0] != '\0')
+			add_shared(db, ls, l, limit, now);
+	}
+	return db_status(db);
+}
+
+/* How many more of this queue may be taken. */
+static int64_t
+room(const struct lane *l)
+{
+	int64_t left = l->paused ? 0 : JOB_CLAIM_MAX;
+
+	for (int i = 0; i < l->ngates; i++)
+		if (l->gate[i]->left < left)
+			left = l->gate[i]->left;
+	return left > 0 ? left : 0;
+}
+
+struct candidate { int64_t rank, ready, id, fence; struct lane *lane; };
 
 static int
 sooner(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
 	if (x->ready != y->ready)
 		return x->ready < y->ready ? -1 : 1;
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The candidates of one priority in all the queues, at most n of each, in claim order. */
+/* The oldest of one priority in one queue: with ageing, too, its best. */
 static int
-pick(struct db *db, const struct job_want *w, int priority, int64_t now, int n, struct candidate *found)
+pick(struct db *db, const struct job_want *w, struct lane *l, int priority, int64_t now, int64_t n, struct candidate *found)
 {
+	struct stmt *s = db_prepare(db, w->type != NULL ? PICK_TYPE : PICK);
 	int k = 0;
 
-	for (int i = 0; i < w->nqueues; i++) {
-		struct stmt *s;
-
-		if (text_repeated(w->queues, i))
-			continue;
-		s = db_prepare(db, w->type != NULL ? PICK_TYPE : PICK);
-		db_text(s, ":queue", w->queues[i]);
-		if (w->type != NULL)
-			db_text(s, ":type", w->type);
-		db_int(s, ":priority", priority);
-		db_int(s, ":now", now);
-		db_int(s, ":n", n);
-		while (db_step(s) == 1) {
-			found[k].id = db_col_int(s, 0);
-			found[k].ready = db_col_int(s, 1);
-			found[k++].fence = db_col_int(s, 2);
-		}
+	db_text(s, ":queue", l->queue);
+	if (w->type != NULL)
+		db_text(s, ":type", w->type);
+	db_int(s, ":priority", priority);
+	db_int(s, ":now", now);
+	db_int(s, ":n", n);
+	while (db_step(s) == 1) {
+		found[k] = (struct candidate){ .rank = priority, .id = db_col_int(s, 0), .ready = db_col_int(s, 1),
+		    .fence = db_col_int(s, 2), .lane = l };
+		if (l->age_ms > 0)
+			found[k].rank -= (now - found[k].ready) / l->age_ms;
+		if (found[k].rank < 0)
+			found[k].rank = 0;
+		k++;
 	}
-	if (w->nqueues > 1)
-		qsort(found, (size_t)k, sizeof *found, sooner);
 	return k;
 }
 
@@ -638,27 +859,94 @@ take(struct db *db, const struct job_want *w, const struct candidate *found, int
 	db_text(s, ":worker", w->worker);
 	if (db_run(s) != 1)
 		db_fail(db, Q_BUG, "job %" PRId64 " was not there to take", c->id);
+	for (int i = 0; i < found->lane->ngates; i++) {
+		found->lane->gate[i]->left--;
+		found->lane->gate[i]->taken++;
+	}
+}
+
+/* Settle it as superseded, unclaimed, if a newer event of its entity is done. */
+static bool
+superseded(struct db *db, const struct job_want *w, const struct candidate *found, int64_t now)
+{
+	struct stmt *s = db_prepare(db, STALE);
+	char *entity = NULL;
+
+	db_int(s, ":id", found->id);
+	if (db_step(s) == 1 && (entity = strdup(db_col_text(s, 0))) == NULL)
+		db_fail(db, Q_TEMP, "out of memory");
+	db_reset(s);
+	if (entity == NULL)
+		return false;
+	s = db_prepare(db, SKIPPED);
+	db_int(s, ":id", found->id);
+	db_int(s, ":now", now);
+	db_text(s, ":worker", w->worker);
+	db_run(s);
+	s = db_prepare(db, SKIP);
+	db_int(s, ":id", found->id);
+	db_int(s, ":attempt", db_last_id(db));
+	db_int(s, ":now", now);
+	db_run(s);
+	entity_order(db, found->lane->queue, entity);
+	free(entity);
+	return true;
+}
+
+/* Take up to n of the priorities from .. to, in order; *skipped: jobs that were settled instead. */
+static int
+claim_some(struct db *db, const struct job_want *w, struct lanes *ls, int from, int to, int64_t lease, int64_t now, int n,
+    struct claim *claims, int *skipped)
+{
+	struct candidate *found = calloc((size_t)n * (size_t)ls->n * (size_t)(to - from), sizeof *found);
+	int k = 0, got = 0;
+
+	if (found == NULL) {
+		db_fail(db, Q_TEMP, "out of memory");
+		return 0;
+	}
+	for (struct lane *l = ls->lane; l < ls->lane + ls->n; l++)
+		for (int p = from; p < to && room(l) > 0; p++)
+			k += pick(db, w, l, p, now, room(l) < n ? room(l) : n, found + k);
+	if (ls->n > 1 || to > from + 1)
+		qsort(found, (size_t)k, sizeof *found, sooner);
+	for (int i = 0; i < k && got < n && db_status(db) == Q_OK; i++) {
+		if (found[i].lane->skip_stale && superseded(db, w, &found[i], now))
+			++*skipped;
+		else if (room(found[i].lane) > 0)
+			take(db, w, &found[i], lease, now, &claims[got++]);
+	}
+	free(found);
+	return got;
 }
 
 int
-job_claim(struct db *db, const struct job_want *w, int64_t now, struct claim *claims, int *got)
+job_claim(struct db *db, struct job_want *w, int64_t now, struct claim *claims, int *got)
 {
-	struct candidate *found = calloc((size_t)w->n * (size_t)w->nqueues, sizeof *found);
 	int64_t boot = boot_clock(db);
-	int p, i, k;
+	struct lanes ls;
+	int to, skipped, all = 0;
+	bool aged = false;
 
 	*got = 0;
-	if (found == NULL)
-		return db_fail(db, Q_TEMP, "out of memory");
-	for (i = 0; i < w->nqueues; i++)
+	w->more = false;
+	for (int i = 0; i < w->nqueues; i++)
 		if (!text_repeated(w->queues, i))
 			rescue(db, w, w->queues[i], boot, now);
-	for (p = 0; p < PRIORITIES && *got < w->n && db_status(db) == Q_OK; p++) {
-		k = pick(db, w, p, now, w->n - *got, found);
-		for (i = 0; i < k && *got < w->n && db_status(db) == Q_OK; i++)
-			take(db, w, &found[i], boot + w->lease_ms, now, &claims[(*got)++]);
+	lanes_read(db, w, now, &ls);
+	for (int i = 0; i < ls.n; i++)
+		aged |= ls.lane[i].age_ms > 0;
+	for (int p = 0; p < PRIORITIES && *got < w->n && !w->more && db_status(db) == Q_OK; p = skipped > 0 ? p : to) {
+		to = aged ? PRIORITIES : p + 1;
+		skipped = 0;
+		*got += claim_some(db, w, &ls, p, to, boot + w->lease_ms, now, w->n - *got, claims + *got, &skipped);
+		all += skipped;
+		w->more = all >= SKIP_MAX;
 	}
-	free(found);
+	for (struct gate *g = ls.gates; g < ls.gates + ls.ngates; g++)
+		if (g->kind != NULL && g->taken > 0)
+			rate_take(db, g->kind, g->name, &g->rate, now, g->taken);
+	lanes_free(&ls);
 	return db_status(db);
 }
 
@@ -669,39 +957,161 @@ earlier(int64_t *at, int64_t t)
 		*at = t;
 }
 
-/* The only column of the only row. */
+/* When the gates that let nothing through now will all have let one through. */
 static int64_t
-only(struct stmt *s)
+opens(const struct lane *l)
 {
-	int64_t v = db_step(s) == 1 ? db_col_int(s, 0) : -1;
+	int64_t at = 0;
 
-	db_reset(s);
-	return v;
+	for (int i = 0; i < l->ngates; i++)
+		if (l->gate[i]->left <= 0 && l->gate[i]->at > at)
+			at = l->gate[i]->at;
+	return at;
 }
 
 int
-job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at)
+job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at, bool *limited)
 {
 	char id[40];
-	int64_t boot = when_boot(id), lease;
+	int64_t boot = when_boot(id), lease, due;
+	struct lanes ls;
 	struct stmt *s;
 
 	*at = INT64_MAX;
+	if (limited != NULL)
+		*limited = false;
 	if (boot == -1)
 		return db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
-	for (int i = 0; i < w->nqueues; i++) {
+	lanes_read(db, w, now, &ls);
+	for (struct lane *l = ls.lane; l < ls.lane + ls.n; l++) {
+		if (l->paused)
+			continue;
+		due = INT64_MAX;
 		for (int p = 0; p < PRIORITIES; p++) {
 			s = db_prepare(db, w->type != NULL ? NEXT_TYPE : NEXT);
-			db_text(s, ":queue", w->queues[i]);
+			db_text(s, ":queue", l->queue);
 			if (w->type != NULL)
 				db_text(s, ":type", w->type);
 			db_int(s, ":priority", p);
-			earlier(at, only(s));
+			earlier(&due, only(s));
 		}
+		if (due <= now && room(l) == 0) {
+			due = opens(l);
+			if (limited != NULL)
+				*limited |= due != INT64_MAX;
+		}
+		earlier(at, due);
 		s = db_prepare(db, NEXT_LEASE);
-		db_text(s, ":queue", w->queues[i]);
+		db_text(s, ":queue", l->queue);
 		if ((lease = only(s)) != -1)
 			earlier(at, lease <= boot ? now : now + lease - boot);
 	}
+	lanes_free(&ls);
 	return db_status(db);
+}
+
+/* ---- cancelling and replaying ---- */
+
+/* Runs CANCEL or REPLAY.  False: the job is in none of its states. */
+static bool
+move(struct db *db, struct stmt *s)
+{
+	char queue[65] = "", *entity = NULL;
+	bool moved = db_step(s) == 1;
+
+	if (moved) {
+		snprintf(queue, sizeof queue, "%s", db_col_text(s, 0));
+		if (db_col_text(s, 1) != NULL && (entity = strdup(db_col_text(s, 1))) == NULL)
+			db_fail(db, Q_TEMP, "out of memory");
+	}
+	db_reset(s);
+	entity_order(db, queue, entity);
+	free(entity);
+	return moved;
+}
+
+/* The state of a job that is there, as a constant; NULL: no such job, as db_message() says. */
+static const char *
+state_of(struct db *db, int64_t id)
+{
+	struct stmt *s = db_prepare(db, WHO);
+	const char *state = NULL;
+
+	db_int(s, ":id", id);
+	if (db_step(s) == 1)
+		for (size_t i = 0; i < sizeof STATES / sizeof *STATES; i++)
+			if (strcmp(db_col_text(s, 0), STATES[i]) == 0)
+				state = STATES[i];
+	db_reset(s);
+	if (state == NULL)
+		db_fail(db, Q_NOINPUT, "no job %" PRId64 " in %s; see qls --state all, -d and Q_DB", id, db_path(db));
+	return state;
+}
+
+int
+job_cancel(struct db *db, int64_t id, int64_t now, const char **was)
+{
+	struct stmt *s;
+
+	if ((*was = state_of(db, id)) == NULL || strcmp(*was, "cancelled") == 0)
+		return db_status(db);
+	s = db_prepare(db, CANCEL);
+	db_int(s, ":id", id);
+	db_int(s, ":now", now);
+	if (!move(db, s))
+		return db_fail(db, Q_NO, "job %" PRId64 ": too late, it %s", id, strcmp(*was, "claimed") == 0 ? "runs" : "is done");
+	return db_status(db);
+}
+
+int
+job_replay(struct db *db, int64_t id, int64_t due_ms)
+{
+	const char *was = state_of(db, id);
+	struct stmt *s;
+
+	if (was == NULL)
+		return db_status(db);
+	s = db_prepare(db, REPLAY);
+	db_int(s, ":id", id);
+	db_int(s, ":due", due_ms);
+	if (!move(db, s))
+		return db_fail(db, Q_NO, "job %" PRId64 " is %s already; only dead, done and cancelled jobs are replayed", id, was);
+	return db_status(db);
+}
+
+int
+job_of_key(struct db *db, const char *queue, const char *key, int64_t *id)
+{
+	struct stmt *s = db_prepare(db, OF_KEY);
+
+	db_text(s, ":queue", queue);
+	db_text(s, ":key", key);
+	*id = only(s);
+	return *id != -1 ? Q_OK : db_fail(db, Q_NOINPUT, "queue '%s' knows no key '%s'", queue, key);
+}
+
+int
+job_of_entity(struct db *db, const char *queue, const char *entity, int (*each)(int64_t, void *), void *arg)
+{
+	int64_t id = 0, event = INT64_MIN;
+	int rc = Q_OK;
+
+	while (rc == Q_OK) {
+		struct stmt *s = db_prepare(db, OF_ENTITY);
+
+		db_text(s, ":queue", queue);
+		db_text(s, ":entity", entity);
+		db_int(s, ":event", event);
+		db_int(s, ":id", id);
+		id = event = -1;
+		if (db_step(s) == 1) {
+			id = db_col_int(s, 0);
+			event = db_col_int(s, 1);
+		}
+		db_reset(s);
+		if (id == -1)
+			break;
+		rc = each(id, arg);
+	}
+	return rc != Q_OK ? rc : db_status(db);
 }

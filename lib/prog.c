@@ -252,6 +252,24 @@ prog_now(void)
 	return now;
 }
 
+bool
+prog_filter(int option, struct job_filter *f)
+{
+	switch (option) {
+	case PROG_STATE:
+		if (!job_state(optarg, &f->states))
+			prog_usage("--state: '%s' is not among pending claimed failed done dead cancelled open all", optarg);
+		return true;
+	case 't': f->type = prog_name("type", optarg); return true;
+	case 'k': f->key = prog_name("key", optarg); return true;
+	case 'e': f->entity = prog_name("entity", optarg); return true;
+	case PROG_OLDER: f->older_ms = prog_now() - prog_duration("--older-than", optarg); return true;
+	case PROG_NEWER: f->newer_ms = prog_now() - prog_duration("--newer-than", optarg); return true;
+	case PROG_REASON: f->reason = optarg; return true;
+	default: return false;
+	}
+}
+
 void
 prog_queues(char *const *queues, int n, int least)
 {

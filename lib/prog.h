@@ -58,6 +58,16 @@ int64_t prog_now(void);
 const char *prog_name(const char *what, const char *value);
 
 /*
+ * The filter of qls and qreplay.  PROG_FILTERS stands in their options, "t:k:e:" in their letters, and what
+ * prog_option() gives goes to prog_filter() first: true if it was one of these.
+ */
+enum { PROG_STATE = 512, PROG_OLDER, PROG_NEWER, PROG_REASON };
+#define PROG_FILTERS \
+	{ "state", 1, NULL, PROG_STATE }, { "type", 1, NULL, 't' }, { "key", 1, NULL, 'k' }, { "entity", 1, NULL, 'e' }, \
+	{ "older-than", 1, NULL, PROG_OLDER }, { "newer-than", 1, NULL, PROG_NEWER }, { "reason", 1, NULL, PROG_REASON }
+bool prog_filter(int option, struct job_filter *);
+
+/*
  * From now on INT, TERM and HUP do not kill: they are held back, arrive only in prog_poll(), and set prog_signal, so that
  * none is missed between a look and a wait.  One that was ignored at the start stays ignored.
  */

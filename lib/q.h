@@ -70,6 +70,9 @@ void when_nudge(int64_t ms);
  */
 bool when_duration(const char *s, int64_t *ms, const char **why);
 
+/* "5s..10m": two durations, the second not smaller and not 0.  False: *why. */
+bool when_range(const char *s, int64_t *from, int64_t *to, const char **why);
+
 /*
  * One instant, in ms: RFC 3339 (blank or T; seconds and fraction optional), "@SECONDS[.fff]",
  * "now", "+DUR" (after base); and with a zone (an IANA name, else NULL) also
@@ -184,17 +187,21 @@ struct job_want {			/* what to claim */
 	int64_t lease_ms;
 	const char *worker;
 	int n;				/* at most this many, <= JOB_CLAIM_MAX */
+	bool more;			/* set by job_claim(): it stopped early; ask again before you say that nothing is there */
 	struct job_dead *dead;		/* adds the jobs whose claim was lost once too often; or NULL */
 };
 
 /*
- * Take due jobs in the order priority, due time, id; first take back the claims whose lease
- * is over.  Inside db_begin()..db_commit(): the claims hold only after db_commit() said Q_OK.
+ * Take due jobs in the order priority (aged where that is set), due time, id, as far as pause, rates and
+ * concurrency let them through; first take back the claims whose lease is over.  Inside db_begin()..db_commit(): the claims hold only after db_commit() said Q_OK.
  */
-int job_claim(struct db *, const struct job_want *, int64_t now, struct claim *, int *got);
+int job_claim(struct db *, struct job_want *, int64_t now, struct claim *, int *got);
 
-/* When the next job of these queues can become claimable by itself (due time or lease end), as a wall ms; INT64_MAX: not by time. */
-int job_next(struct db *, const struct job_want *, int64_t now, int64_t *at);
+/*
+ * When the next job of these queues can become claimable by itself (due time, lease end, rate), as a wall ms;
+ * INT64_MAX: not by time.  *limited: something is due and waits only for its rate; NULL: do not care.
+ */
+int job_next(struct db *, const struct job_want *, int64_t now, int64_t *at, bool *limited);
 
 /* The claim's lease ends lease_ms from now on the boot clock.  Q_LOST: not held any more. */
 int job_renew(struct db *, const struct claim *, int64_t lease_ms);
@@ -218,6 +225,73 @@ struct job_settle {
  * *state, if not NULL, is set to the state the job is in now (a constant).
  */
 int job_settle(struct db *, const struct claim *, const struct job_settle *, int64_t now, const char **state);
+
+/*
+ * Cancel a job that is not running: pending, failed or dead.  Q_OK: it is cancelled (*was: what it was before, a
+ * constant; "cancelled" if it was that already); Q_NO: too late, it is claimed or done; Q_NOINPUT: no such job.
+ */
+int job_cancel(struct db *, int64_t id, int64_t now, const char **was);
+
+/*
+ * Put a dead, done or cancelled job back: pending, due at due_ms, one generation on, its attempts unspent.
+ * Q_NO: it is live; Q_NOINPUT: no such job.
+ */
+int job_replay(struct db *, int64_t id, int64_t due_ms);
+
+/* The job that holds a key.  Q_NOINPUT: none. */
+int job_of_key(struct db *, const char *queue, const char *key, int64_t *id);
+/* Calls each(id) for the unfinished jobs of an entity, in their order.  Stops like job_list(). */
+int job_of_entity(struct db *, const char *queue, const char *entity, int (*each)(int64_t id, void *), void *);
+
+/* ---- rate.c: token buckets, shared by all processes through the file ------ */
+
+struct rate { int64_t period_us, burst; };	/* one token every period, at most burst at once; period 0: no limit */
+
+/* "10/s", "600/m+20", "1/90s": how many in what time, and +BURST (default 1).  False: *why, a constant. */
+bool rate_parse(const char *, struct rate *, const char **why);
+
+/*
+ * How many tokens the bucket (kind "queue" or "rate", and its name) has now, and *at: the wall ms at which
+ * there will be one, if there is none now.
+ */
+int rate_look(struct db *, const char *kind, const char *name, const struct rate *, int64_t now, int64_t *n, int64_t *at);
+/* Take n of them, inside the transaction that looked. */
+int rate_take(struct db *, const char *kind, const char *name, const struct rate *, int64_t now, int64_t n);
+
+/* ---- setting.c: what people set (qset, qpause) ---------------------------- */
+
+#define SETTING_NAME 330	/* bytes: a queue, a slash, a type */
+#define SETTING_TEXT 400	/* bytes that setting_text() needs */
+
+/* "queue.mail/reset.slo" is kind "queue", name "mail/reset", field "slo"; "rate.partner" has the field "". */
+struct setting { char kind[16], name[SETTING_NAME], field[16]; };
+
+/* Take a name apart.  Q_DATA: not the name of a setting; the message has the nearest one that is. */
+int setting_parse(struct db *, const char *text, struct setting *);
+char *setting_text(char buf[SETTING_TEXT], const struct setting *);
+
+/* Set, or unset with "", inside db_begin()..db_commit().  Q_DATA: not a value for it. */
+int setting_put(struct db *, const struct setting *, const char *value, int64_t now);
+/* After the last setting_put(): do they fit together?  Q_DATA: dead_to in a circle, a limit of no rate. */
+int setting_check(struct db *);
+
+/* Value and time of one setting, borrowed until the next call.  Q_NO: not set. */
+int setting_get(struct db *, const struct setting *, const char **value, int64_t *set_ms);
+/* All of them, by name. */
+int setting_each(struct db *, int (*each)(const struct setting *, const char *value, int64_t set_ms, void *), void *);
+
+/* A pause is a setting that only qpause writes; queue "" is every queue.  reason NULL: resume. */
+int setting_pause(struct db *, const char *queue, const char *reason, int64_t now);
+
+struct queue_set {		/* what is set for a queue; absent numbers -1, absent text "" */
+	bool paused, skip_stale;	/* paused: itself, or all */
+	struct rate rate;
+	int64_t concurrency, age_ms, attempts, base_ms, cap_ms, window_ms;
+	int64_t keys_ms;	/* how long keys are remembered: 0 until settled, INT64_MAX for ever */
+	char limit[65], dead_to[65];
+};
+/* Read once for each transaction.  Borrowed until the next call. */
+const struct queue_set *setting_queue(struct db *, const char *queue);
 
 /* ---- list.c: reading jobs ------------------------------------------------ */
 

@@ -1,9 +1,10 @@
--- The queue's tables, version 1.  Public: read them with `sqlite3 -readonly`, and see q(7).
+-- The queue's tables, version 2.  Public: read them with `sqlite3 -readonly`, and see q(7).
+-- Run on an older file it adds what is new there (qinit --upgrade), hence IF NOT EXISTS.
 -- Times are milliseconds since 1970 UTC, except lease_ms (boot clock).  CHECKs use OR and not
 -- IN(...): a list of three or more builds a temporary b-tree at each execution (10 times the cost
 -- of a process's first INSERT).
 
-CREATE TABLE q_job(
+CREATE TABLE IF NOT EXISTS q_job(
   id INTEGER PRIMARY KEY,                 -- never reused: the newest row is never deleted (trigger below)
   queue TEXT NOT NULL CHECK(queue <> ''),
   type TEXT NOT NULL DEFAULT '',          -- '' is none
@@ -45,22 +46,22 @@ CREATE TABLE q_job(
 ) STRICT;
 
 -- Partial indexes hold only what is claimable or open, so finished jobs cost the hot path nothing.
-CREATE INDEX q_job_ready ON q_job(queue, priority, ready_ms) WHERE ready_ms IS NOT NULL;
-CREATE INDEX q_job_type ON q_job(queue, type, priority, ready_ms) WHERE ready_ms IS NOT NULL AND type <> '';
-CREATE INDEX q_job_lease ON q_job(queue, lease_ms) WHERE lease_ms IS NOT NULL;
-CREATE UNIQUE INDEX q_job_head ON q_job(queue, entity) WHERE head = 1;   -- one running job an entity
-CREATE INDEX q_job_entity ON q_job(queue, entity, event_ms) WHERE entity IS NOT NULL AND finished_ms IS NULL;
-CREATE INDEX q_job_failed ON q_job(queue) WHERE state = 'failed';
-CREATE INDEX q_job_dead ON q_job(queue) WHERE state = 'dead';
+CREATE INDEX IF NOT EXISTS q_job_ready ON q_job(queue, priority, ready_ms) WHERE ready_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS q_job_type ON q_job(queue, type, priority, ready_ms) WHERE ready_ms IS NOT NULL AND type <> '';
+CREATE INDEX IF NOT EXISTS q_job_lease ON q_job(queue, lease_ms) WHERE lease_ms IS NOT NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS q_job_head ON q_job(queue, entity) WHERE head = 1;   -- one running job an entity
+CREATE INDEX IF NOT EXISTS q_job_entity ON q_job(queue, entity, event_ms) WHERE entity IS NOT NULL AND finished_ms IS NULL;
+CREATE INDEX IF NOT EXISTS q_job_failed ON q_job(queue) WHERE state = 'failed';
+CREATE INDEX IF NOT EXISTS q_job_dead ON q_job(queue) WHERE state = 'dead';
 
 -- Payloads stand apart, so that a claim never rewrites or reads past one.
-CREATE TABLE q_body(
+CREATE TABLE IF NOT EXISTS q_body(
   job INTEGER PRIMARY KEY,
   body BLOB NOT NULL
 ) STRICT;
 
 -- Idempotency keys: taken while until_ms lies ahead or the job is unfinished.
-CREATE TABLE q_key(
+CREATE TABLE IF NOT EXISTS q_key(
   queue TEXT NOT NULL,
   key TEXT NOT NULL,
   job INTEGER NOT NULL,
@@ -69,7 +70,7 @@ CREATE TABLE q_key(
 ) STRICT, WITHOUT ROWID;
 
 -- The ledger: one row an attempt, append-only; all reports are made from it.
-CREATE TABLE q_attempt(
+CREATE TABLE IF NOT EXISTS q_attempt(
   id INTEGER PRIMARY KEY,
   job INTEGER NOT NULL,
   prev INTEGER,                           -- the job's attempt before this one
@@ -82,7 +83,7 @@ CREATE TABLE q_attempt(
   zone TEXT,
   started_ms INTEGER NOT NULL,
   finished_ms INTEGER NOT NULL,
-  outcome TEXT NOT NULL,                  -- done, failed, deferred, lost, released
+  outcome TEXT NOT NULL,                  -- done, failed, deferred, lost, released, superseded
   state TEXT NOT NULL,                    -- what the job became: done, failed, dead, pending
   exit INTEGER,
   signal INTEGER,
@@ -93,33 +94,63 @@ CREATE TABLE q_attempt(
 ) STRICT;
 
 -- Finished jobs by queue and state, kept by the triggers below: counting rows would cost with history.
-CREATE TABLE q_count(
+CREATE TABLE IF NOT EXISTS q_count(
   queue TEXT NOT NULL,
   state TEXT NOT NULL,
   n INTEGER NOT NULL,
   PRIMARY KEY(queue, state)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE q_meta(                      -- version: of this schema; boot: the boot whose clock the leases use
+CREATE TABLE IF NOT EXISTS q_meta(                      -- version: of this schema; boot: the boot whose clock the leases use
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER q_job_keep_newest BEFORE DELETE ON q_job
+-- What people set with qset and qpause: queue.mail/reset.slo=10s/99% is 'queue', 'mail/reset', 'slo', '10s/99%'.
+CREATE TABLE IF NOT EXISTS q_setting(
+  kind TEXT NOT NULL,                     -- queue, rate, expect, credential
+  name TEXT NOT NULL,                     -- '' with queue: every queue (only paused)
+  field TEXT NOT NULL,                    -- '' with rate and expect: the thing itself
+  value TEXT NOT NULL,                    -- as it was given
+  number INTEGER,                         -- the same where one number says it: ms, count
+  set_ms INTEGER NOT NULL,
+  PRIMARY KEY(kind, name, field)
+) STRICT, WITHOUT ROWID;
+
+-- The state of rate limits (a token bucket in one number: the generic cell rate algorithm).
+CREATE TABLE IF NOT EXISTS q_rate(
+  kind TEXT NOT NULL,                     -- queue: of that queue alone; rate: shared
+  name TEXT NOT NULL,
+  full_us INTEGER NOT NULL,               -- when the bucket is full again
+  blocked_ms INTEGER NOT NULL DEFAULT 0,  -- nothing passes before
+  PRIMARY KEY(kind, name)
+) STRICT, WITHOUT ROWID;
+
+-- The newest event done for each entity, in queues with stale=skip.
+CREATE TABLE IF NOT EXISTS q_entity(
+  queue TEXT NOT NULL,
+  entity TEXT NOT NULL,
+  event_ms INTEGER NOT NULL,
+  PRIMARY KEY(queue, entity)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER IF NOT EXISTS q_job_keep_newest BEFORE DELETE ON q_job
 WHEN OLD.id = (SELECT max(id) FROM q_job) BEGIN
   SELECT RAISE(IGNORE);
 END;
+DROP TRIGGER IF EXISTS q_count_in;
 CREATE TRIGGER q_count_in AFTER UPDATE OF finished_ms ON q_job
-WHEN NEW.finished_ms IS NOT NULL AND OLD.finished_ms IS NULL BEGIN
+WHEN NEW.finished_ms IS NOT NULL AND (OLD.finished_ms IS NULL OR OLD.state <> NEW.state) BEGIN
   INSERT INTO q_count VALUES(NEW.queue, NEW.state, 1) ON CONFLICT(queue, state) DO UPDATE SET n = n + 1;
 END;
+DROP TRIGGER IF EXISTS q_count_back;
 CREATE TRIGGER q_count_back AFTER UPDATE OF finished_ms ON q_job
-WHEN OLD.finished_ms IS NOT NULL AND NEW.finished_ms IS NULL BEGIN
+WHEN OLD.finished_ms IS NOT NULL AND (NEW.finished_ms IS NULL OR OLD.state <> NEW.state) BEGIN
   UPDATE q_count SET n = n - 1 WHERE queue = OLD.queue AND state = OLD.state;
 END;
-CREATE TRIGGER q_count_out AFTER DELETE ON q_job
+CREATE TRIGGER IF NOT EXISTS q_count_out AFTER DELETE ON q_job
 WHEN OLD.finished_ms IS NOT NULL BEGIN
   UPDATE q_count SET n = n - 1 WHERE queue = OLD.queue AND state = OLD.state;
 END;
 
-INSERT INTO q_meta VALUES('version', '1');
+INSERT OR REPLACE INTO q_meta VALUES('version', '2');

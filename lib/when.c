@@ -135,6 +135,22 @@ when_duration(const char *s, int64_t *ms, const char **why)
 	return true;
 }
 
+bool
+when_range(const char *s, int64_t *from, int64_t *to, const char **why)
+{
+	const char *dots = strstr(s, "..");
+	char first[32];
+
+	*why = "is not BASE..CAP, such as 5s..10m";
+	if (dots == NULL || dots - s >= (int)sizeof first)
+		return false;
+	snprintf(first, sizeof first, "%.*s", (int)(dots - s), s);
+	if (!when_duration(first, from, why) || !when_duration(dots + 2, to, why))
+		return false;
+	*why = "must not begin above its cap, nor the cap be 0";
+	return *from <= *to && *to > 0;
+}
+
 /* The parts of a duration, largest first, weeks as days, `max` of them in a row; the rest is cut off. */
 static char *
 parts(char *p, size_t size, uint64_t ms, size_t max)

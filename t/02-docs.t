@@ -39,6 +39,7 @@ sub squeeze { my ($s) = @_; $s =~ s/\s+/ /g; $s =~ s/^ | $//g; $s }
 my ($progs) = slurp("$top/Makefile") =~ /^PROGS = (.*)$/m;
 my @progs = split ' ', $progs;
 my %is_prog = map { $_ => 1 } @progs;
+my ($filters) = slurp("$top/lib/prog.h") =~ /^#define PROG_FILTERS \\\n((?:.*\\\n)*.*\n)/m;
 my $q7 = slurp("$top/man/q.7");
 my $mandoc = !system 'command -v mandoc >/dev/null';
 ok(@progs > 0, 'the Makefile names programs');
@@ -63,6 +64,7 @@ for my $prog (@progs) {
 
 	# What the program takes, by its tables.
 	my $source = slurp("$top/cmd/$prog.c");
+	$source =~ s/PROG_FILTERS/$filters/;
 	my ($shorts) = $source =~ /\.shorts = "([^"]*)"/;
 	my %arg = map { /(.)(:?)/; $1 => $2 ? 1 : 0 } $shorts =~ /([A-Za-z0-9]:?)/g;
 	my %takes;	# "-k, --key ARG" in short: "k key 1"

@@ -38,7 +38,7 @@ exits 0 'a file that a group may read' sh -c 'umask 077; qinit --mode=640 read.d
 is "$(for f in read.db*; do mode "$f"; done | sort -u)" 640 '... that, too'
 
 is "$(sqlite3 -readonly u022/q.db 'PRAGMA journal_mode; PRAGMA user_version; SELECT value FROM q_meta WHERE name = "version"')" \
-    "$(printf 'wal\n1\n1')" 'the file knows its version and is in WAL mode'
+    "$(printf 'wal\n2\n2')" 'the file knows its version and is in WAL mode'
 is "$(sqlite3 -readonly u022/q.db 'PRAGMA integrity_check')" ok '... and is sound'
 is "$(sqlite3 -readonly u022/q.db "SELECT count(*) FROM sqlite_schema WHERE name = 'q_outbox'")" 0 '... without the view'
 
@@ -170,8 +170,8 @@ refused 78 '/folder: a directory, not a queue file' 'a folder' qinit folder
 mkfifo pipe
 refused 78 '/pipe: not a regular file' 'a pipe' qinit pipe
 cp u022/q.db newer.db
-sqlite3 newer.db "UPDATE q_meta SET value = '2' WHERE name = 'version'" && rm -f newer.db-*
-untouched newer.db 'newer q \(schema 2, this program knows 1\); next: install' 'a newer schema'
+sqlite3 newer.db "UPDATE q_meta SET value = '3' WHERE name = 'version'" && rm -f newer.db-*
+untouched newer.db 'newer q \(schema 3, this program knows 2\); next: install' 'a newer schema'
 refused 78 'newer q' '... even with --upgrade' qinit --upgrade newer.db
 refused 66 'no such queue file' '--upgrade makes no file' qinit --upgrade not-there.db
 ok "$(test ! -e not-there.db; echo $?)" '... at all'
@@ -228,6 +228,54 @@ done 2>/dev/null
 is $bad 0 'killed at twenty moments, it left nothing or a whole file, and the next one worked'
 is "$(find killed -name '*qinit*')" '' '... and no remains'
 
+# ---- from an older schema ----
+
+# A file as version 1 made it, with jobs in it.
+old() {
+	rm -f old.db*
+	{
+		echo 'PRAGMA journal_mode=WAL; PRAGMA application_id=0x71756575; PRAGMA user_version=1; BEGIN;'
+		cat "$t/schema-1.sql"
+		echo "INSERT INTO q_job(queue, event_ms, due_ms, ready_ms, added_ms) VALUES('m', 1, 1, 1, 1), ('m', 2, 2, 2, 2);
+		    INSERT INTO q_body VALUES(1, x'6f6e65'), (2, x'74776f');
+		    UPDATE q_job SET state = 'done', ready_ms = NULL, finished_ms = 3 WHERE id = 1; $1 COMMIT;"
+	} | sqlite3 -bail old.db >/dev/null && rm -f old.db-*
+}
+shape() { sqlite3 -readonly "$1" "PRAGMA user_version; SELECT type, name, sql FROM sqlite_schema ORDER BY name; SELECT value FROM q_meta WHERE name = 'version'" | sed 's, *--.*,,'; }
+old ''
+for cmd in 'qadd -d old.db m x' 'qls -d old.db' 'qclaim -d old.db m' 'qinit old.db' 'qinit --outbox old.db'; do
+	# shellcheck disable=SC2086	# words
+	refused 78 "older q \(schema '1', this program needs 2\); next: qinit --upgrade" "an older schema: $cmd" $cmd
+done
+is "$(sqlite3 -readonly old.db "SELECT value FROM q_meta; SELECT count(*) FROM q_job; SELECT name FROM sqlite_schema WHERE name = 'q_setting'")" \
+    "$(printf '1\n2')" '... is left as it is'
+exits 0 '... until it is upgraded' qinit --upgrade old.db
+is "$(shape old.db)" "$(shape u022/q.db)" '... to what a new file has'
+is "$(qls -d old.db --state all | cut -f 1,3,7; qls -d old.db --counts)" "$(printf '2\tpending\ttwo\n1\tdone\tone\nm\t1\t0\t0\t1\t0\t0\t0')" '... with all its jobs'
+before=$(shape old.db; sqlite3 -readonly old.db 'PRAGMA schema_version')
+exits 0 '... a second time' qinit --upgrade old.db
+is "$(shape old.db; sqlite3 -readonly old.db 'PRAGMA schema_version')" "$before" '... changes nothing'
+old 'CREATE VIEW q_outbox(queue) AS SELECT 1; '
+exits 0 'one with the view' qinit --upgrade old.db
+qinit --outbox outbox.db
+is "$(shape old.db)" "$(shape outbox.db)" '... gets the new view, too'
+old ''
+for _ in 1 2 3 4 5 6 7 8; do qinit --upgrade old.db || echo bad; done >bad 2>&1 &
+for _ in 1 2 3 4 5 6 7 8; do qinit --upgrade old.db || echo bad; done >worse 2>&1
+wait
+is "$(cat bad worse; shape old.db)" "$(shape u022/q.db)" 'two at once'
+# A program that was there before the upgrade: it has read its input for a while.
+mkfifo slow
+qinit moves.db
+(qadd -d moves.db --lines m <slow >out 2>err; echo $? >code) &
+exec 3>slow
+echo first >&3
+sqlite3 moves.db "UPDATE q_meta SET value = '3' WHERE name = 'version'"
+exec 3>&-
+wait
+is "$(cat code out err)" "78
+qadd: $PWD/moves.db: made by a newer q (schema 3, this program knows 2); next: install that q" 'an upgrade while a program runs is told'
+
 # ---- into an application's file ----
 
 app() { rm -f app.db*; sqlite3 app.db "PRAGMA journal_mode=WAL; PRAGMA application_id=7; PRAGMA user_version=42;
@@ -245,7 +293,7 @@ app
 exits 0 '--into' qinit --into app.db
 is "$(cat out err)" '' '... silent'
 is "$(sqlite3 -readonly app.db "PRAGMA application_id; PRAGMA user_version; SELECT what FROM orders; SELECT name FROM sqlite_schema WHERE type IN ('table','view') ORDER BY 1" | tr '\n' ' ')" \
-    '7 42 tea orders q_attempt q_body q_count q_job q_key q_meta q_outbox ' "... adds the tables and the view, and leaves the rest"
+    '7 42 tea orders q_attempt q_body q_count q_entity q_job q_key q_meta q_outbox q_rate q_setting ' "... adds the tables and the view, and leaves the rest"
 exits 0 '... where the programs work' qadd -d app.db m hello
 is "$(cat out)" 1 '... with ids of its own'
 before=$(dump)

@@ -54,6 +54,9 @@ sub plans {
 # What is not an index seek has a name and a reason.
 my %exempt = (
 	'job.c REBOOT' => [ 'SCAN q_job USING INDEX q_job_lease' ],	# live claims, once a boot
+	'job.c LIVE' => [ 'SCAN (subquery-1)' ],			# as many live claims as the cap
+	'setting.c ALL' => [ 'SCAN q_setting' ],			# it is to print them all
+	(map { ("db_sqlite.c $_" => [ 'SCAN sqlite_schema' ]) } qw(HAS_OURS HAS_OUTBOX)),	# qinit alone
 	'list.c COUNTS' => [ 'SCAN CONSTANT ROW' ],			# no table at all
 );
 # What the hot path rests on.  PICK looks at the rows, too: those that it finds are written next.
@@ -153,7 +156,7 @@ for my $name ('job.c PICK', 'job.c NEXT', 'job.c EXPIRED') {
 }
 
 # The control: without any one index the faults are seen.
-for my $index ($schema =~ /^CREATE (?:UNIQUE )?INDEX (\w+)/mg) {
+for my $index ($schema =~ /^CREATE (?:UNIQUE )?INDEX IF NOT EXISTS (\w+)/mg) {
 	my $db = "$dir/without-$index.db";
 	sqlite("$schema\nDROP INDEX $index;", $db);
 	isnt(faults(plans($db)), '', "without $index the plans are found wanting");
