@@ -4,6 +4,9 @@
 # still; no setting of the caller's.  The functions print TAP for prove(1).
 # shellcheck shell=sh
 
+# Signals that the caller ignores (nohup, a background job) would stay ignored, and some tests send them.
+[ -n "$T_DEFAULTS" ] || T_DEFAULTS=1 exec perl -e '$SIG{$_} = "DEFAULT" for qw(HUP INT QUIT PIPE TERM CHLD); exec @ARGV' sh "$0" "$@"
+unset T_DEFAULTS
 t=$(cd "${0%/*}" && pwd) || exit 1	# this directory, for files that lie beside a test
 for _name in $(env | sed -n 's/^\(Q_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$_name"; done
 unset _name XDG_STATE_HOME NO_COLOR
