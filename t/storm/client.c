@@ -167,7 +167,7 @@ lib_add(struct work *w, int n)
 }
 
 static int
-lib_claim(const struct job_want *want, struct claim *claims, int *got)
+lib_claim(struct job_want *want, struct claim *claims, int *got)
 {
 	int rc = db_begin(db, false);
 
@@ -652,7 +652,7 @@ drain(void)
 				settle_some(BATCH_MAX, true);
 			continue;
 		}
-		if (job_next(db, &want, when_now(), &next) != Q_OK)
+		if (job_next(db, &want, when_now(), &next, NULL) != Q_OK)
 			die(db_message(db));
 		if (next == INT64_MAX)
 			return;
