@@ -416,6 +416,7 @@ boot_clock(struct db *db)
 	db_reset(s);
 	if (!same && db_status(db) == Q_OK) {
 		db_run(db_prepare(db, REBOOT));
+		rate_reboot(db);
 		s = db_prepare(db, BOOTPUT);
 		db_text(s, ":boot", id);
 		db_run(s);
@@ -694,7 +695,7 @@ struct lane {				/* one queue of a claim */
 	struct gate *gate[4];
 };
 
-struct lanes { struct lane *lane; struct gate *gates; int n, ngates; };
+struct lanes { struct lane *lane; struct gate *gates; int n, ngates; int64_t boot; };
 
 static int64_t
 live(struct db *db, const char *queue, int64_t most)
@@ -723,7 +724,7 @@ add_gate(struct db *db, struct lanes *ls, struct lane *l, const char *kind, cons
 	snprintf(g->name, sizeof g->name, "%s", name);
 	if (rate != NULL) {
 		g->rate = *rate;
-		rate_look(db, kind, name, rate, now, &g->left, &g->at);
+		rate_look(db, kind, name, rate, ls->boot, now, &g->left, &g->at);
 	} else if (strcmp(name, l->queue) == 0) {
 		g->left -= live(db, name, most);
 	} else {
@@ -762,13 +763,13 @@ lanes_free(struct lanes *ls)
 
 /* What is set for the queues of a claim, and how many each gate lets through now. */
 static int
-lanes_read(struct db *db, const struct job_want *w, int64_t now, struct lanes *ls)
+lanes_read(struct db *db, const struct job_want *w, int64_t boot, int64_t now, struct lanes *ls)
 {
 	const struct queue_set *set;
 	char limit[65];
 
 	*ls = (struct lanes){ .lane = calloc((size_t)w->nqueues, sizeof *ls->lane),
-	    .gates = calloc((size_t)w->nqueues * 4, sizeof *ls->gates) };
+	    .gates = calloc((size_t)w->nqueues * 4, sizeof *ls->gates), .boot = boot };
 	if (ls->lane == NULL || ls->gates == NULL)
 		db_fail(db, Q_TEMP, "out of memory");
 	for (int i = 0; i < w->nqueues && db_status(db) == Q_OK; i++) {
@@ -933,7 +934,7 @@ job_claim(struct db *db, struct job_want *w, int64_t now, struct claim *claims, 
 	for (int i = 0; i < w->nqueues; i++)
 		if (!text_repeated(w->queues, i))
 			rescue(db, w, w->queues[i], boot, now);
-	lanes_read(db, w, now, &ls);
+	lanes_read(db, w, boot, now, &ls);
 	for (int i = 0; i < ls.n; i++)
 		aged |= ls.lane[i].age_ms > 0;
 	for (int p = 0; p < PRIORITIES && *got < w->n && !w->more && db_status(db) == Q_OK; p = skipped > 0 ? p : to) {
@@ -945,7 +946,7 @@ job_claim(struct db *db, struct job_want *w, int64_t now, struct claim *claims, 
 	}
 	for (struct gate *g = ls.gates; g < ls.gates + ls.ngates; g++)
 		if (g->kind != NULL && g->taken > 0)
-			rate_take(db, g->kind, g->name, &g->rate, now, g->taken);
+			rate_take(db, g->kind, g->name, &g->rate, boot, g->taken);
 	lanes_free(&ls);
 	return db_status(db);
 }
@@ -982,7 +983,7 @@ job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at, bool
 		*limited = false;
 	if (boot == -1)
 		return db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
-	lanes_read(db, w, now, &ls);
+	lanes_read(db, w, boot, now, &ls);
 	for (struct lane *l = ls.lane; l < ls.lane + ls.n; l++) {
 		if (l->paused)
 			continue;

@@ -251,12 +251,14 @@ struct rate { int64_t period_us, burst; };	/* one token every period, at most bu
 bool rate_parse(const char *, struct rate *, const char **why);
 
 /*
- * How many tokens the bucket (kind "queue" or "rate", and its name) has now, and *at: the wall ms at which
- * there will be one, if there is none now.
+ * How many tokens the bucket (kind "queue" or "rate", and its name) has now (boot: the boot clock, now: the wall,
+ * ms), and *at: the wall ms at which there will be one, if there is none now.
  */
-int rate_look(struct db *, const char *kind, const char *name, const struct rate *, int64_t now, int64_t *n, int64_t *at);
+int rate_look(struct db *, const char *kind, const char *name, const struct rate *, int64_t boot, int64_t now, int64_t *n, int64_t *at);
 /* Take n of them, inside the transaction that looked. */
-int rate_take(struct db *, const char *kind, const char *name, const struct rate *, int64_t now, int64_t n);
+int rate_take(struct db *, const char *kind, const char *name, const struct rate *, int64_t boot, int64_t n);
+/* At the first claim after a boot: all buckets are full. */
+int rate_reboot(struct db *);
 
 /* ---- setting.c: what people set (qset, qpause) ---------------------------- */
 

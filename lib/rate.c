@@ -2,7 +2,8 @@
  * rate.c - token buckets, shared by all processes through the file
  *
  * The generic cell rate algorithm: the bucket is one number, the time at which it would be full
- * again, so nothing has to refill it and no process has to be alive for it.
+ * again, so nothing has to refill it and no process has to be alive for it.  It runs on the boot clock, as
+ * leases do: setting the clock neither opens nor closes it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@ static const char LOOK[] = "SELECT full_us, blocked_ms FROM q_rate WHERE kind = 
 static const char TAKE[] =
 	"INSERT INTO q_rate(kind, name, full_us) VALUES(:kind, :name, :full)\n"
 	"    ON CONFLICT(kind, name) DO UPDATE SET full_us = excluded.full_us";
+
+static const char REBOOT[] = "UPDATE q_rate SET full_us = 0";	/* buckets in use, once a boot */
 
 bool
 rate_parse(const char *s, struct rate *r, const char **why)
@@ -44,12 +47,12 @@ rate_parse(const char *s, struct rate *r, const char **why)
 	return r->period_us > 0 && r->burst <= INT64_C(315360000000000) / r->period_us;
 }
 
-/* When the bucket is full again; never further off than an empty one is, whatever the clock or the limit were before. */
+/* When the bucket is full again, on the boot clock; never further off than an empty one is, whatever the limit was before. */
 static int64_t
-full_at(struct db *db, const char *kind, const char *name, const struct rate *r, int64_t now_us, int64_t *blocked_ms)
+full_at(struct db *db, const char *kind, const char *name, const struct rate *r, int64_t boot_us, int64_t *blocked_ms)
 {
 	struct stmt *s = db_prepare(db, LOOK);
-	int64_t full = now_us, empty = now_us + r->burst * r->period_us;
+	int64_t full = boot_us, empty = boot_us + r->burst * r->period_us;
 
 	*blocked_ms = 0;
 	db_text(s, ":kind", kind);
@@ -59,31 +62,38 @@ full_at(struct db *db, const char *kind, const char *name, const struct rate *r,
 		*blocked_ms = db_col_int(s, 1);
 	}
 	db_reset(s);
-	return full < now_us ? now_us : full > empty ? empty : full;
+	return full < boot_us ? boot_us : full > empty ? empty : full;
 }
 
 int
-rate_look(struct db *db, const char *kind, const char *name, const struct rate *r, int64_t now, int64_t *n, int64_t *at)
+rate_look(struct db *db, const char *kind, const char *name, const struct rate *r, int64_t boot, int64_t now, int64_t *n, int64_t *at)
 {
-	int64_t blocked, full = full_at(db, kind, name, r, now * 1000, &blocked);
-	int64_t missing = (full - now * 1000 + r->period_us - 1) / r->period_us;
+	int64_t blocked, full = full_at(db, kind, name, r, boot * 1000, &blocked);
+	int64_t one = full - (r->burst - 1) * r->period_us - boot * 1000;	/* until there is a token, us */
 
-	*n = blocked > now ? 0 : r->burst - missing;
-	*at = (full - (r->burst - 1) * r->period_us + 999) / 1000;
+	*n = blocked > now ? 0 : r->burst - (full - boot * 1000 + r->period_us - 1) / r->period_us;
+	*at = now + (one > 0 ? (one + 999) / 1000 : 0);
 	if (*at < blocked)
 		*at = blocked;
 	return db_status(db);
 }
 
 int
-rate_take(struct db *db, const char *kind, const char *name, const struct rate *r, int64_t now, int64_t n)
+rate_take(struct db *db, const char *kind, const char *name, const struct rate *r, int64_t boot, int64_t n)
 {
-	int64_t blocked, full = full_at(db, kind, name, r, now * 1000, &blocked);
+	int64_t blocked, full = full_at(db, kind, name, r, boot * 1000, &blocked);
 	struct stmt *s = db_prepare(db, TAKE);
 
 	db_text(s, ":kind", kind);
 	db_text(s, ":name", name);
 	db_int(s, ":full", full + n * r->period_us);
 	db_run(s);
+	return db_status(db);
+}
+
+int
+rate_reboot(struct db *db)
+{
+	db_run(db_prepare(db, REBOOT));
 	return db_status(db);
 }

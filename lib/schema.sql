@@ -1,6 +1,6 @@
 -- The queue's tables, version 2.  Public: read them with `sqlite3 -readonly`, and see q(7).
 -- Run on an older file it adds what is new there (qinit --upgrade), hence IF NOT EXISTS.
--- Times are milliseconds since 1970 UTC, except lease_ms (boot clock).  CHECKs use OR and not
+-- Times are milliseconds since 1970 UTC, except lease_ms and full_us (boot clock).  CHECKs use OR and not
 -- IN(...): a list of three or more builds a temporary b-tree at each execution (10 times the cost
 -- of a process's first INSERT).
 
@@ -121,8 +121,8 @@ CREATE TABLE IF NOT EXISTS q_setting(
 CREATE TABLE IF NOT EXISTS q_rate(
   kind TEXT NOT NULL,                     -- queue: of that queue alone; rate: shared
   name TEXT NOT NULL,
-  full_us INTEGER NOT NULL,               -- when the bucket is full again
-  blocked_ms INTEGER NOT NULL DEFAULT 0,  -- nothing passes before
+  full_us INTEGER NOT NULL,               -- when the bucket is full again (boot clock)
+  blocked_ms INTEGER NOT NULL DEFAULT 0,  -- nothing passes before (wall clock)
   PRIMARY KEY(kind, name)
 ) STRICT, WITHOUT ROWID;
 

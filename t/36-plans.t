@@ -55,6 +55,7 @@ sub plans {
 my %exempt = (
 	'job.c REBOOT' => [ 'SCAN q_job USING INDEX q_job_lease' ],	# live claims, once a boot
 	'job.c LIVE' => [ 'SCAN (subquery-1)' ],			# as many live claims as the cap
+	'rate.c REBOOT' => [ 'SCAN q_rate' ],				# buckets in use, once a boot
 	'setting.c ALL' => [ 'SCAN q_setting' ],			# it is to print them all
 	(map { ("db_sqlite.c $_" => [ 'SCAN sqlite_schema' ]) } qw(HAS_OURS HAS_OUTBOX)),	# qinit alone
 	'list.c COUNTS' => [ 'SCAN CONSTANT ROW' ],			# no table at all
