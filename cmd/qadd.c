@@ -335,6 +335,7 @@ add_one(char *const *operand)
 {
 	struct reader r;
 	struct job_new j;
+	struct job held;
 	char *rec;
 	size_t n;
 	int rc;
@@ -352,10 +353,15 @@ add_one(char *const *operand)
 			prog_die(Q_IO, "standard input: %s; nothing was added", strerror(errno));
 	}
 	read_job(&j, rec, n, 1);
-	if (dry)
+	if (dry) {
 		show(&j, 1);
-	else
-		add(NULL, &j, 1);
+		return;
+	}
+	add(NULL, &j, 1);
+	if (results[0].added != ADD_NEW && job_get(db, results[0].id, &held) == Q_OK &&
+	    (strcmp(held.state, "dead") == 0 || strcmp(held.state, "cancelled") == 0))
+		prog_warn("the key holds job %" PRId64 ", which is %s and does not run; next: qreplay %" PRId64 ", or --replace",
+		    held.id, held.state, held.id);
 }
 
 static void

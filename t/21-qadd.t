@@ -129,6 +129,13 @@ is "$(job "$id" key)" order-2 '--strict adds what is new'
 exits 0 '255 bytes of UTF-8' qadd -k "$(printf '%0253d\303\251' 0)" k x
 is "$(job "$(cat out)" 'length(CAST(key AS BLOB))')" 255 '... are a key'
 exits 64 'one of --replace, --strict' qadd --replace --strict -k a k x
+add -k gone k x
+gone=$id
+qclaim k >/dev/null	# order-1
+qclaim -c 9 k | jq -r 'select(.key == "gone") | .claim' | qfail --dead -
+exits 0 'a key that a dead job holds' qadd -k gone k x
+is "$(cat out)" "$gone" '... is its id'
+said "^qadd: the key holds job $gone, which is dead and does not run; next: qreplay $gone, or --replace"
 
 add --replace -k deb -e ana -p 2 -t t --in 10s k v1
 is "$(job "$id" 'body, due_ms, event_ms')" "v1|$((now + 10000))|$((now + 10000))" '--replace adds what is new'
@@ -305,5 +312,12 @@ is "$(sql "SELECT count(*) FROM q_job WHERE queue = 'full'")" 0 '... adds nothin
 exits 0 '-q needs none' sh -c 'qadd -q full x >/dev/full && qadd -q full x >&-'
 is "$(sql "SELECT count(*) FROM q_job WHERE queue = 'full'")" 2 '... and adds'
 is "$(sql 'PRAGMA integrity_check')" ok 'the file is sound'
+
+# ---- ids ----
+
+last=$(sql 'SELECT max(id) FROM q_job')
+sqlite3 q.db 'DELETE FROM q_job'
+is "$(sql 'SELECT count(*), max(id) FROM q_job')" "1|$last" 'the newest row stays, whoever deletes'
+is "$(qadd k x)" "$((last + 1))" '... so no id comes twice'
 
 done_testing

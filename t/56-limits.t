@@ -171,6 +171,17 @@ is "$(qadd -j -k k d 1 | jq -c .new),$(Q_NOW=2026-06-02T12:59:59.999Z qadd -j -k
     false,false,true 'an hour: an hour'
 is "$(Q_NOW=2036-06-02T13:00:00Z qadd -j -k k f 1 | jq -c .new)" false 'for ever'
 
+# ---- an application's INSERT obeys what is set when jobs are added ----
+
+fresh
+qinit --outbox
+set_ queue.s.keys=settled queue.d.keys=1h queue.d.window=30m
+now=$(date +%s)
+for q in s d f; do sqlite3 q.db "INSERT INTO q_outbox(queue, payload, key) VALUES('$q', 'x', 'k')"; done
+is "$(sql "SELECT queue, CASE WHEN until_ms BETWEEN ($now + 3600) * 1000 AND ($now + 3660) * 1000 THEN 'in an hour' ELSE until_ms END FROM q_key ORDER BY 1")" \
+    "$(printf 'd|in an hour\nf|9223372036854775807\ns|0')" 'q_outbox: how long keys are remembered'
+is "$(sql "SELECT queue, until_ms - due_ms FROM q_job ORDER BY 1")" "$(printf 'd|1800000\nf|\ns|')" '... and the window'
+
 # ---- dead_to ----
 
 fresh
