@@ -142,7 +142,7 @@ when_range(const char *s, int64_t *from, int64_t *to, const char **why)
 	char first[32];
 
 	*why = "is not BASE..CAP, such as 5s..10m";
-	if (dots == NULL || dots - s >= (int)sizeof first)
+	if (dots == NULL || dots == s || dots[2] == '\0' || dots - s >= (int)sizeof first)
 		return false;
 	snprintf(first, sizeof first, "%.*s", (int)(dots - s), s);
 	if (!when_duration(first, from, why) || !when_duration(dots + 2, to, why))
