@@ -15,13 +15,13 @@ static const char HELP[] =
 "  --since DUR   attempts that finished in the last DUR (default 24h)\n"
 "  --type        a row for each type of a queue\n"
 "  -j, --json    one object a row\n"
-"WAIT, OLDEST    jobs that can be claimed now, and for how long the oldest could\n"
-"DONE FAIL DEAD DEFER   attempts: done, failed or lost with a retry to come,\n"
-"                failed or lost for good, deferred\n"
-"FIRST% FINAL%   of the first attempts those done; of the jobs done or dead, those\n"
-"                done: retries that work hide a failing dependency from FINAL%\n"
-"P50 P95 P99 MAX lateness: from due to start\n"
-"RUN RUN95       time at work, half and 95 of 100 within it\n"
+"WAIT OLDEST     jobs that could be claimed now, and since when the oldest is due\n"
+"DONE FAIL DEAD DEFER   attempts: done; failed or lost with a retry to come;\n"
+"                failed or lost for good; deferred\n"
+"FIRST% FINAL%   share of the first attempts, and of the last ones, that were\n"
+"                done: retries hide a failing dependency from the second alone\n"
+"P50 P95 P99 MAX lateness: the time from due to start\n"
+"RUN RUN95       time at work that half, and 95 of 100, did not exceed\n"
 "Piped: fields parted by tabs, times in ms, no head.  Exit: 0, 66 no file; q(7).\n";
 
 enum { SINCE = 256, TYPE };
