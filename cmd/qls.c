@@ -1,9 +1,7 @@
 /* qls - list and inspect jobs */
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "prog.h"
@@ -40,18 +38,6 @@ static struct db *db;
 static bool json, tty, exists;
 static int64_t now, shown, limit = -1;
 static int width;
-
-static int
-columns(void)
-{
-	const char *env = getenv("COLUMNS");
-	struct winsize ws;
-	int64_t n;
-
-	if (env != NULL && text_int(env, 20, 10000, &n))
-		return (int)n;
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 20 ? ws.ws_col : 80;
-}
 
 static void
 field(const char *s, bool last)
@@ -372,7 +358,7 @@ main(int argc, char *argv[])
 	if (id == -1)
 		prog_queues(f.queues, f.nqueues, 0);
 	tty = isatty(STDOUT_FILENO);
-	width = tty ? columns() : 0;
+	width = tty ? prog_columns() : 0;
 	db = prog_open(DB_READ);
 	if (want_raw)
 		raw(id);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -250,6 +251,18 @@ prog_now(void)
 	if (now == -1)
 		prog_die(Q_CONFIG, "Q_NOW is not an instant such as 2026-06-02T12:00:00Z");
 	return now;
+}
+
+int
+prog_columns(void)
+{
+	const char *env = getenv("COLUMNS");
+	struct winsize ws;
+	int64_t n;
+
+	if (env != NULL && text_int(env, 20, 10000, &n))
+		return (int)n;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 20 ? ws.ws_col : 80;
 }
 
 bool

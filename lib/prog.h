@@ -54,6 +54,8 @@ int prog_settle(struct db *, const struct claim *, void *how);
 int64_t prog_int(const char *option, const char *value, int64_t lo, int64_t hi);
 int64_t prog_duration(const char *option, const char *value);
 int64_t prog_now(void);
+/* How wide a table on standard output may be: $COLUMNS, what the terminal says, or 80. */
+int prog_columns(void);
 /* A type, key or entity to look for, or die with 65: an unset variable must not look like "nothing there". */
 const char *prog_name(const char *what, const char *value);
 

@@ -107,6 +107,9 @@ char *when_relative(char buf[WHEN_TEXT], int64_t ms, int64_t now);
 /* "1m30s", "250ms": a duration for people and messages, exact; returns buf. */
 char *when_span(char buf[WHEN_TEXT], int64_t ms);
 
+/* "350ms", "2.5s", "42s", "1m03s", "2h05m", "3d04h", "120d": for a column of a table, the rest cut off, ms >= 0; returns buf. */
+char *when_brief(char buf[WHEN_TEXT], int64_t ms);
+
 /* ---- text.c: names, numbers, UTF-8, escaping ----------------------------- */
 
 bool text_utf8(const void *, size_t);		/* valid UTF-8 (RFC 3629), NUL allowed */
@@ -350,6 +353,44 @@ int job_list(struct db *, const struct job_filter *, int (*each)(int64_t id, voi
 struct job_count { const char *queue; int64_t pending, claimed, failed, done, dead, cancelled, blocked; };
 /* Per queue, by name; blocked counts again those pending or failed jobs that wait for their entity. */
 int job_counts(struct db *, int (*each)(const struct job_count *, void *), void *);
+
+/* ---- ledger.c: reports --------------------------------------------------- */
+
+struct values { int64_t *v; size_t n, cap; };	/* ms, ascending */
+
+struct report {				/* a queue, or a type in it: qlate(1) says what each counts */
+	const char *queue, *type;	/* type "": none, or all of them */
+	size_t queue_len, type_len;	/* for names of other programs */
+	int place;			/* which operand */
+	bool paused;
+	int64_t waiting, oldest_ms;	/* claimable now, and for how long the oldest; -1: none waits */
+	int64_t done, failed, dead;	/* attempts; failed and dead: failed or lost, by what became of the job */
+	int64_t lost;			/* of those two */
+	int64_t deferred, released, superseded;
+	int64_t first, first_done;	/* jobs whose first attempt ended, and was a success */
+	struct values late;		/* due to start, of the attempts that began */
+	struct values run;		/* start to end, of those that ran to it */
+};
+
+struct ledger_want {
+	char *const *queues;		/* none: those with an attempt or something waiting */
+	int nqueues;
+	bool by_type;
+	int64_t from_ms, now;		/* attempts that finished from .. now, both included */
+};
+
+struct ledger { struct report **rows; int n; };
+
+/*
+ * Reads the ledger and what waits into rows, in the order of the operands, then by name; a queue that was
+ * asked for has one, whatever there is.  No read transaction is longer than a page or an index scan; keeps
+ * 16 bytes an attempt of the window.  ledger_free() in any case.
+ */
+int ledger_read(struct db *, const struct ledger_want *, struct ledger *);
+void ledger_free(struct ledger *);
+
+/* The exact percentile (1 to 100), by nearest rank: the least value that so many percent are not above; -1: no values. */
+int64_t ledger_rank(const struct values *, int percent);
 
 /* ---- read.c: records from a stream --------------------------------------- */
 

@@ -205,6 +205,28 @@ when_span(char buf[WHEN_TEXT], int64_t ms)
 	return buf;
 }
 
+char *
+when_brief(char buf[WHEN_TEXT], int64_t ms)
+{
+	long long s = ms / 1000, m = s / 60, h = m / 60, d = h / 24;
+
+	if (ms == 0 || (s >= 10 && m == 0))
+		snprintf(buf, WHEN_TEXT, "%llds", s);
+	else if (s == 0)
+		snprintf(buf, WHEN_TEXT, "%lldms", (long long)ms);
+	else if (m == 0)
+		snprintf(buf, WHEN_TEXT, "%lld.%llds", s, (long long)ms % 1000 / 100);
+	else if (h == 0)
+		snprintf(buf, WHEN_TEXT, "%lldm%02llds", m, s % 60);
+	else if (d == 0)
+		snprintf(buf, WHEN_TEXT, "%lldh%02lldm", h, m % 60);
+	else if (d < 100)
+		snprintf(buf, WHEN_TEXT, "%lldd%02lldh", d, h % 24);
+	else
+		snprintf(buf, WHEN_TEXT, "%lldd", d);
+	return buf;
+}
+
 /* ---- zones --------------------------------------------------------------- */
 
 bool

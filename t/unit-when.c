@@ -5,7 +5,7 @@
  *	instant TEXT [ZONE [BASE]]	ms and the same as text
  *	due BASE IN AT ZONE [JITTER SHARE]	likewise
  *	zone NAME			ok
- *	text MS, millis MS, span MS	what when_text() and when_span() say
+ *	text MS, millis MS, span MS, brief MS	what when_text(), when_span() and when_brief() say
  *	relative MS NOW
  *	now				ms and text
  *	boot				ms and id
@@ -91,6 +91,8 @@ call(int n, char *v[])
 		puts(when_text(buf, strtoll(v[1], NULL, 10), true));
 	} else if (strcmp(verb, "span") == 0 && n == 2) {
 		puts(when_span(buf, strtoll(v[1], NULL, 10)));
+	} else if (strcmp(verb, "brief") == 0 && n == 2) {
+		puts(when_brief(buf, strtoll(v[1], NULL, 10)));
 	} else if (strcmp(verb, "relative") == 0 && n == 3) {
 		puts(when_relative(buf, strtoll(v[1], NULL, 10), strtoll(v[2], NULL, 10)));
 	} else if (strcmp(verb, "now") == 0 && n == 1) {
