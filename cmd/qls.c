@@ -56,15 +56,32 @@ cell(const char *s, int w)
 	printf("%*s ", w - text_show(stdout, s, strlen(s), w), "");
 }
 
+/* How many attempts it may have: of its own, as its queue is set, by default. */
+static int64_t
+allowed(const struct job *j)
+{
+	static char queue[65];
+	static int64_t of_queue;
+	const struct queue_set *set;
+
+	if (j->attempts != -1)
+		return j->attempts;
+	if (strcmp(queue, j->queue) != 0) {
+		set = setting_queue(db, j->queue);
+		of_queue = set->attempts != -1 ? set->attempts : JOB_ATTEMPTS;
+		snprintf(queue, sizeof queue, "%s", j->queue);
+	}
+	return of_queue;
+}
+
 static void
 row(const struct job *j)
 {
 	char id[24], tries[48], due[WHEN_TEXT];
-	int64_t attempts = j->attempts != -1 ? j->attempts : JOB_ATTEMPTS;
 	int room;
 
 	snprintf(id, sizeof id, "%" PRId64, j->id);
-	snprintf(tries, sizeof tries, "%" PRId64 "/%" PRId64, j->spent, attempts);
+	snprintf(tries, sizeof tries, "%" PRId64 "/%" PRId64, j->spent, allowed(j));
 	if (!tty) {
 		field(id, false);
 		field(j->queue, false);
@@ -262,7 +279,7 @@ detail(int64_t id)
 	snprintf(text, sizeof text, "%" PRId64, j.priority);
 	line_text("priority", text);
 	snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " spent, generation %" PRId64, j.spent,
-	    j.attempts != -1 ? j.attempts : JOB_ATTEMPTS, j.generation);
+	    allowed(&j), j.generation);
 	line_text("attempts", text);
 	policy(&j);
 	line_time("added", j.added_ms);

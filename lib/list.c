@@ -107,6 +107,14 @@ static const char COUNTS[] =
 	"       (SELECT n FROM q_count WHERE queue = :queue AND state = 'dead'),\n"
 	"       (SELECT n FROM q_count WHERE queue = :queue AND state = 'cancelled')";
 
+static const char KNOWN[] =
+	"SELECT 1 FROM q_job WHERE queue = :queue AND ready_ms IS NOT NULL\n"
+	"UNION ALL SELECT 1 FROM q_job WHERE queue = :queue AND lease_ms IS NOT NULL\n"
+	"UNION ALL SELECT 1 FROM q_job WHERE queue = :queue AND entity IS NOT NULL AND finished_ms IS NULL\n"
+	"UNION ALL SELECT 1 FROM q_count WHERE queue = :queue\n"
+	"UNION ALL SELECT 1 FROM q_setting WHERE kind = 'queue' AND name = :queue AND field <> 'paused'\n"
+	" LIMIT 1";
+
 /* ---- one job ---- */
 
 static const char *
@@ -483,6 +491,17 @@ job_list(struct db *db, const struct job_filter *f, int (*each)(int64_t, void *)
 	if (rc == Q_OK && (f->states & (ST_DONE | ST_CANCELLED)))
 		rc = walk(db, f, BY_ID, NULL, 0, f->states & (ST_DONE | ST_CANCELLED), each, arg);
 	return rc != Q_OK ? rc : db_status(db);
+}
+
+int
+job_queue_known(struct db *db, const char *queue, bool *known)
+{
+	struct stmt *s = db_prepare(db, KNOWN);
+
+	db_text(s, ":queue", queue);
+	*known = db_step(s) == 1;
+	db_reset(s);
+	return db_status(db);
 }
 
 int

@@ -275,17 +275,22 @@ struct setting { char kind[16], name[SETTING_NAME], field[16]; };
 int setting_parse(struct db *, const char *text, struct setting *);
 char *setting_text(char buf[SETTING_TEXT], const struct setting *);
 
-/* Set, or unset with "", inside db_begin()..db_commit().  Q_DATA: not a value for it. */
+/* Is it a value for it, or ""?  Q_DATA: the message says what would be. */
+int setting_value(struct db *, const struct setting *, const char *value);
+/* Set, or unset with "", inside db_begin()..db_commit().  Q_DATA as setting_value(). */
 int setting_put(struct db *, const struct setting *, const char *value, int64_t now);
-/* After the last setting_put(): do they fit together?  Q_DATA: dead_to in a circle, a limit of no rate. */
-int setting_check(struct db *);
+/* After the last setting_put(), for each that was put: does it fit the others?  Q_DATA: dead_to in a circle, a limit of no rate. */
+int setting_check(struct db *, const struct setting *);
 
 /* Value and time of one setting, borrowed until the next call.  Q_NO: not set. */
 int setting_get(struct db *, const struct setting *, const char **value, int64_t *set_ms);
 /* All of them, by name. */
 int setting_each(struct db *, int (*each)(const struct setting *, const char *value, int64_t set_ms, void *), void *);
 
-/* A pause is a setting that only qpause writes; queue "" is every queue.  reason NULL: resume. */
+/*
+ * A pause is a setting (field "paused", value the reason) that only qpause writes; queue "" is every queue.  reason NULL:
+ * resume.  A pause that is there gets the new reason and keeps its time.
+ */
 int setting_pause(struct db *, const char *queue, const char *reason, int64_t now);
 
 struct queue_set {		/* what is set for a queue; absent numbers -1, absent text "" */
@@ -351,6 +356,8 @@ bool job_state(const char *word, unsigned *states);	/* "dead", "open", "all", "f
 int job_list(struct db *, const struct job_filter *, int (*each)(int64_t id, void *), void *);
 
 struct job_count { const char *queue; int64_t pending, claimed, failed, done, dead, cancelled, blocked; };
+/* Has this queue a job, or had it one, or is anything but a pause set for it? */
+int job_queue_known(struct db *, const char *queue, bool *known);
 /* Per queue, by name; blocked counts again those pending or failed jobs that wait for their entity. */
 int job_counts(struct db *, int (*each)(const struct job_count *, void *), void *);
 

@@ -21,10 +21,13 @@ static const struct field {
 
 static const char GET[] = "SELECT value, set_ms FROM q_setting WHERE kind = :kind AND name = :name AND field = :field";
 static const char ALL[] = "SELECT kind, name, field, value, set_ms FROM q_setting ORDER BY kind, name, field";
-static const char LINKS[] = "SELECT name, value FROM q_setting WHERE kind = 'queue' AND field = :field";
+static const char LIMITED[] = "SELECT name FROM q_setting WHERE kind = 'queue' AND field = 'limit' AND value = :name";
+/* What is set already is left alone, and a pause with a new reason began when it began. */
 static const char PUT[] =
 	"INSERT INTO q_setting VALUES(:kind, :name, :field, :value, :number, :now)\n"
-	"    ON CONFLICT(kind, name, field) DO UPDATE SET value = excluded.value, number = excluded.number, set_ms = excluded.set_ms";
+	"    ON CONFLICT(kind, name, field) DO UPDATE SET value = excluded.value, number = excluded.number,\n"
+	"        set_ms = CASE field WHEN 'paused' THEN set_ms ELSE excluded.set_ms END\n"
+	" WHERE value <> excluded.value";
 static const char UNSET[] = "DELETE FROM q_setting WHERE kind = :kind AND name = :name AND field = :field";
 static const char OF_QUEUE[] =
 	"SELECT name, field, value, number FROM q_setting WHERE kind = 'queue' AND name IN ('', :queue)";
@@ -62,63 +65,76 @@ nearest(const char *kind, const char *word)
 }
 
 static int
-unknown(struct db *db, const char *text, const char *before, const char *near, const char *usual)
+unknown(struct db *db, const char *text, const char *near)
 {
 	if (near != NULL)
-		return db_fail(db, Q_DATA, "no setting '%s'; did you mean '%s%s'?", text, before, near);
-	return db_fail(db, Q_DATA, "no setting '%s'; %s", text, usual);
+		return db_fail(db, Q_DATA, "no setting '%s'; did you mean '%s'?", text, near);
+	return db_fail(db, Q_DATA, "no setting '%s'; there are queue.NAME.rate and others, rate.NAME, expect.NAME, "
+	    "credential.NAME.expires; see man qset", text);
 }
 
 /* QUEUE, or with typed QUEUE/TYPE. */
-static bool
-good_name(const char *name, bool typed)
+static int
+check_name(struct db *db, const char *text, const char *name, bool typed)
 {
+	const char *slash = strchr(name, '/'), *fault;
 	char queue[SETTING_NAME];
-	const char *slash = strchr(name, '/');
 
-	if (slash == NULL || !typed)
-		return text_queue(name);
-	memcpy(queue, name, (size_t)(slash - name));
-	queue[slash - name] = '\0';
-	return text_queue(queue) && text_name_fault(slash + 1) == NULL;
+	snprintf(queue, sizeof queue, "%.*s", slash != NULL ? (int)(slash - name) : SETTING_NAME, name);
+	if (!text_queue(queue))
+		return db_fail(db, Q_DATA, "no setting '%s': '%s' is not a name; a name is 1 to 64 of A-Z a-z 0-9 . _ -, "
+		    "does not begin with . or -, and is not a number", text, queue);
+	if (slash != NULL && !typed)
+		return db_fail(db, Q_DATA, "no setting '%s'; for a type of a queue there are only slo and expect", text);
+	if (slash != NULL && (fault = text_name_fault(slash + 1)) != NULL)
+		return db_fail(db, Q_DATA, "no setting '%s': the type %s", text, fault);
+	return Q_OK;
+}
+
+/* text: as it is read; typed: as it was written, for messages. */
+static int
+parse(struct db *db, const char *typed, const char *text, struct setting *s)
+{
+	const char *dot = strchr(text, '.'), *end = strrchr(text, '.'), *near;
+	size_t kind = dot != NULL ? (size_t)(dot - text) : strlen(text), n;
+	char mended[SETTING_TEXT];
+
+	memset(s, 0, sizeof *s);
+	snprintf(s->kind, sizeof s->kind, "%.*s", kind < sizeof s->kind ? (int)kind : 0, text);
+	near = nearest(NULL, s->kind);
+	if (near != NULL && strcmp(near, s->kind) != 0) {
+		snprintf(mended, sizeof mended, "%s%s", near, dot != NULL ? dot : ".");
+		return parse(db, typed, mended, s) == Q_OK ? unknown(db, typed, mended) : db_status(db);
+	}
+	if (near == NULL || dot == NULL || dot[1] == '\0')
+		return unknown(db, typed, NULL);
+	if (strcmp(s->kind, "expect") != 0 && (end != dot || strcmp(s->kind, "rate") != 0)) {
+		near = nearest(s->kind, end + 1);
+		if (near != NULL && strcmp(near, end + 1) == 0)
+			snprintf(s->field, sizeof s->field, "%s", near);
+		else if (near != NULL) {
+			snprintf(mended, sizeof mended, "%.*s%s", (int)(end + 1 - text), text, near);
+			return unknown(db, typed, mended);
+		} else if (strcmp(end, ".paused") == 0)
+			return db_fail(db, Q_DATA, "no setting '%s'; pauses are set by qpause", typed);
+		else if (strcmp(s->kind, "rate") != 0)
+			return unknown(db, typed, NULL);
+	}
+	if (s->field[0] == '\0')
+		end = text + strlen(text);
+	if (end <= dot + 1)
+		return db_fail(db, Q_DATA, "no setting '%s': the name is missing, as in queue.mail.rate", typed);
+	n = (size_t)(end - dot - 1);
+	if (n >= sizeof s->name)
+		return db_fail(db, Q_DATA, "no setting '%s': the name is too long", typed);
+	memcpy(s->name, dot + 1, n);
+	return check_name(db, typed, s->name, strcmp(s->kind, "expect") == 0 || strcmp(s->field, "slo") == 0);
 }
 
 int
 setting_parse(struct db *db, const char *text, struct setting *s)
 {
-	static const char USUAL[] = "settings are queue.NAME.rate and so on, rate.NAME, expect.NAME, credential.NAME.expires; see man qset";
-	const char *dot = strchr(text, '.'), *end = strrchr(text, '.'), *near;
-	size_t kind = dot != NULL ? (size_t)(dot - text) : strlen(text), n;
-	char head[SETTING_TEXT];
-
-	memset(s, 0, sizeof *s);
-	snprintf(s->kind, sizeof s->kind, "%.*s", kind < sizeof s->kind ? (int)kind : 0, text);
-	near = nearest(NULL, s->kind);
-	if (near == NULL || strcmp(near, s->kind) != 0)
-		return unknown(db, text, "", near, USUAL);
-	if (dot == NULL || dot[1] == '\0')
-		return unknown(db, text, "", NULL, USUAL);
-	if (strcmp(s->kind, "expect") != 0 && (end != dot || strcmp(s->kind, "rate") != 0)) {
-		near = nearest(s->kind, end + 1);
-		if (near != NULL && strcmp(near, end + 1) == 0)
-			snprintf(s->field, sizeof s->field, "%s", near);
-		else if (strcmp(s->kind, "rate") != 0 || near != NULL) {
-			snprintf(head, sizeof head, "%.*s", (int)(end + 1 - text), text);
-			return unknown(db, text, head, near, USUAL);
-		}
-	}
-	if (s->field[0] == '\0')
-		end = text + strlen(text);
-	n = end > dot ? (size_t)(end - dot - 1) : 0;
-	if (n == 0)
-		return unknown(db, text, "", NULL, "the name is missing, as in queue.mail.rate");
-	if (n < sizeof s->name) {
-		memcpy(s->name, dot + 1, n);
-		s->name[n] = '\0';
-	}
-	if (n >= sizeof s->name || !good_name(s->name, strcmp(s->kind, "expect") == 0 || strcmp(s->field, "slo") == 0))
-		return db_fail(db, Q_DATA, "'%s': '%.*s' is not a name of 1 to 64 of A-Z a-z 0-9 . _ -", text, (int)n, dot + 1);
-	return Q_OK;
+	return parse(db, text, text, s);
 }
 
 char *
@@ -165,6 +181,19 @@ is_expectation(const char *s, int64_t *ms)
 	return at[2] == ':' && when_zone(due.zone, &why) && when_due(&due, &unused, &why);
 }
 
+/* A day (its start, UTC) or an instant; not what depends on when it is read. */
+static bool
+is_date(const char *s, int64_t *ms)
+{
+	const char *why;
+	char day[20];
+
+	if (strchr("@0123456789", *s) == NULL)
+		return false;
+	snprintf(day, sizeof day, "%.10s 00:00", s);
+	return when_instant(s, NULL, 0, ms, &why) || (strlen(s) == 10 && when_instant(day, "UTC", 0, ms, &why));
+}
+
 /* Is it a value of the type?  *number: the same as a number, if it has one.  False: *why says what would be one. */
 static bool
 good_value(enum type type, const char *v, int64_t *number, const char **why)
@@ -195,7 +224,8 @@ good_value(enum type type, const char *v, int64_t *number, const char **why)
 		*why = "must be more than 0";
 		return *number > 0;
 	case KEEP:
-		return strcmp(v, "forever") == 0 || when_duration(v, number, why);
+		*why = "is not 'forever' or a duration such as 30d";
+		return strcmp(v, "forever") == 0 || when_duration(v, number, &w);
 	case SKIP:
 		*why = "is not 'skip', the only word here";
 		return strcmp(v, "skip") == 0;
@@ -211,8 +241,8 @@ good_value(enum type type, const char *v, int64_t *number, const char **why)
 		*why = "is not a duration such as 26h, nor 'by 06:00 Europe/Berlin'";
 		return is_expectation(v, number);
 	case DATE:
-		*why = "is not a day such as 2027-01-31, nor an instant";
-		return when_instant(v, NULL, 0, number, &w) || (strlen(v) == 10 && when_instant(v, "UTC", 0, number, &w));
+		*why = "is not a day such as 2027-01-31, nor an instant such as 2027-01-31T12:00:00Z";
+		return is_date(v, number);
 	case TEXT:
 		*why = text_name_fault(v);
 		return *why == NULL;
@@ -244,18 +274,37 @@ put(struct db *db, const struct setting *set, const char *value, int64_t number,
 	return db_status(db);
 }
 
+/* As good_value(); Q_DATA with a message that names the setting. */
+static int
+check_value(struct db *db, const struct setting *set, const char *value, int64_t *number)
+{
+	char name[SETTING_TEXT];
+	const char *why = text_name_fault(value);
+
+	if (why != NULL)
+		return db_fail(db, Q_DATA, "%s: the value %s", setting_text(name, set), why);
+	if (!good_value(field_of(set->kind, set->field)->type, value, number, &why))
+		return db_fail(db, Q_DATA, "%s: '%s' %s", setting_text(name, set), value, why);
+	return Q_OK;
+}
+
+int
+setting_value(struct db *db, const struct setting *set, const char *value)
+{
+	int64_t number;
+
+	return *value == '\0' ? Q_OK : check_value(db, set, value, &number);
+}
+
 int
 setting_put(struct db *db, const struct setting *set, const char *value, int64_t now)
 {
-	const struct field *f = field_of(set->kind, set->field);
-	char name[SETTING_TEXT];
-	const char *why = NULL;
-	int64_t number = -1;
+	int64_t number;
 
 	if (*value == '\0')
 		return put(db, set, NULL, -1, now);
-	if (!good_value(f->type, value, &number, &why))
-		return db_fail(db, Q_DATA, "%s: '%s' %s", setting_text(name, set), value, why);
+	if (check_value(db, set, value, &number) != Q_OK)
+		return db_status(db);
 	return put(db, set, value, number, now);
 }
 
@@ -303,7 +352,20 @@ setting_each(struct db *db, int (*each)(const struct setting *, const char *, in
 	return db_status(db) != Q_OK ? db_status(db) : rc;
 }
 
-/* Does following dead_to from this queue come back to it, or to no end? */
+static bool
+is_set(struct db *db, const char *kind, const char *name, const char *field)
+{
+	struct setting s;
+	const char *value;
+	int64_t when;
+
+	snprintf(s.kind, sizeof s.kind, "%s", kind);
+	snprintf(s.name, sizeof s.name, "%s", name);
+	snprintf(s.field, sizeof s.field, "%s", field);
+	return setting_get(db, &s, &value, &when) == Q_OK;
+}
+
+/* Does following dead_to from this queue come back to it?  So long a way that nobody meant it counts, too. */
 static bool
 in_circle(struct db *db, const char *queue)
 {
@@ -312,7 +374,7 @@ in_circle(struct db *db, const char *queue)
 	int64_t when;
 
 	snprintf(s.name, sizeof s.name, "%s", queue);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 1000; i++) {
 		if (setting_get(db, &s, &to, &when) != Q_OK)
 			return false;
 		if (strcmp(to, queue) == 0)
@@ -323,27 +385,29 @@ in_circle(struct db *db, const char *queue)
 }
 
 int
-setting_check(struct db *db)
+setting_check(struct db *db, const struct setting *set)
 {
-	struct setting bucket = { .kind = "rate" };
-	struct stmt *s = db_prepare(db, LINKS);
+	struct stmt *s;
 	const char *value;
+	char rate[65];
 	int64_t when;
 
-	db_text(s, ":field", "dead_to");
-	while (db_step(s) == 1)
-		if (in_circle(db, db_col_text(s, 0)))
-			db_fail(db, Q_DATA, "queue.%s.dead_to: '%s' leads back to it, so dead jobs would go round for ever",
-			    db_col_text(s, 0), db_col_text(s, 1));
-	s = db_prepare(db, LINKS);
-	db_text(s, ":field", "limit");
-	while (db_step(s) == 1) {
-		snprintf(bucket.name, sizeof bucket.name, "%s", db_col_text(s, 1));
-		if (setting_get(db, &bucket, &value, &when) == Q_NO)
-			db_fail(db, Q_DATA, "queue.%s.limit: there is no rate.%s; set that too, or unset this first",
-			    db_col_text(s, 0), bucket.name);
+	if (strcmp(set->field, "dead_to") == 0 && in_circle(db, set->name))
+		db_fail(db, Q_DATA, "queue.%s.dead_to: it leads back to '%s', so dead jobs would go round for ever", set->name, set->name);
+	if (strcmp(set->field, "limit") == 0 && setting_get(db, set, &value, &when) == Q_OK) {
+		snprintf(rate, sizeof rate, "%s", value);
+		if (!is_set(db, "rate", rate, "") && !is_set(db, "rate", rate, "concurrency"))
+			db_fail(db, Q_DATA, "queue.%s.limit: there is no rate.%s and no rate.%s.concurrency; set one in the same command, or before",
+			    set->name, rate, rate);
 	}
-	db_reset(s);
+	if (strcmp(set->kind, "rate") == 0 && !is_set(db, "rate", set->name, "") && !is_set(db, "rate", set->name, "concurrency")) {
+		s = db_prepare(db, LIMITED);
+		db_text(s, ":name", set->name);
+		if (db_step(s) == 1)
+			db_fail(db, Q_DATA, "rate.%s: queue.%s.limit names it; unset that in the same command, or before", set->name,
+			    db_col_text(s, 0));
+		db_reset(s);
+	}
 	return db_status(db);
 }
 

@@ -47,7 +47,7 @@ sub fuse {
 }
 fuse($ARGV[1]) if @ARGV == 2 && $ARGV[0] eq 'fuse';
 
-my @PROGS = qw(qinit qadd qclaim qrenew qdone qfail qls qwork);
+my @PROGS = qw(qinit qadd qclaim qrenew qdone qfail qls qwork qset qpause);
 my $t = abs_path(dirname($0));
 delete @ENV{grep { /^Q_/ } keys %ENV};
 delete @ENV{qw(XDG_STATE_HOME NO_COLOR)};
@@ -97,7 +97,7 @@ sub output {
 
 # All that the queue says.
 sub dump_of_queue {
-	return join '', `sqlite3 -readonly q.db 2>&1 @{[map { "'SELECT * FROM $_'" } 'sqlite_schema', map { "q_$_" } qw(job body key attempt count meta)]}`;
+	return join '', `sqlite3 -readonly q.db 2>&1 @{[map { "'SELECT * FROM $_'" } 'sqlite_schema', map { "q_$_" } qw(job body key attempt count meta setting)]}`;
 }
 
 # What changes when anybody writes to it.
@@ -155,7 +155,7 @@ my $see = sub { "; see '$_[0] --help'\n" };
 # ---- options ----
 
 my %rest = (qinit => ['other.db'], qadd => [@q], qclaim => ['mail'], qrenew => [$live], qdone => [$live],
-    qfail => [$live], qls => ['mail'], qwork => ['mail', '--', 'true']);
+    qfail => [$live], qls => ['mail'], qwork => ['mail', '--', 'true'], qset => ['queue.mail.rate=1/s'], qpause => ['mail']);
 for my $p (@PROGS) {
 	my @r = @{$rest{$p}};
 	row 64, "$p: unknown option '--bogus'" . $see->($p), $p, '--bogus', @r;
@@ -182,6 +182,7 @@ my %takes = (		# the options that need a value
 	qfail => [qw(-m --message --in --at --tz --defer)],
 	qls => [qw(--state -t --type -k --key -e --entity --older-than --newer-than --reason --limit)],
 	qwork => [qw(-P --parallel -l --lease -t --type --limit --grace -c --count)],
+	qset => [qw(-f --file)],
 );
 for my $p (@PROGS) {
 	row 64, "$p: option '$_' needs a value" . $see->($p), $p, $_ for @{$takes{$p}};
