@@ -119,7 +119,7 @@ CREATE TABLE IF NOT EXISTS q_setting(
 
 -- The state of rate limits (a token bucket in one number: the generic cell rate algorithm).
 CREATE TABLE IF NOT EXISTS q_rate(
-  kind TEXT NOT NULL,                     -- queue: of that queue alone; rate: shared
+  kind TEXT NOT NULL,                     -- 'queue', for that queue alone, or 'rate', shared
   name TEXT NOT NULL,
   full_us INTEGER NOT NULL,               -- when the bucket is full again (boot clock)
   blocked_ms INTEGER NOT NULL DEFAULT 0,  -- nothing passes before (wall clock)
