@@ -38,7 +38,12 @@ static const char *const HEADS[COLUMNS] =
 static const int SPARE[] = { RUN95, DEFER, RUN, P50, P99, FIRST, FINAL, MAX, P95, DONE };
 
 static const char EXPLAIN[] = "; P50 to MAX: lateness; RUN: time at work";
-enum { NAME_ROOM = 16, NAME_LEAST = 6, NOTE_LEAST = 6 };	/* to which names and notes are cut before columns go, and after */
+enum {
+	NAME_ROOM = 16,			/* names are cut to this before columns are left out, */
+	NAME_LEAST = 6,			/* and to this after it */
+	NOTE_LEAST = 6,			/* "paused" */
+	NOTE_REASON = 16		/* from here on some of the reason says something */
+};
 
 static struct db *db;
 static struct ledger_want want;
@@ -257,7 +262,7 @@ print_row(const struct layout *l, const struct report *r)
 			printf(" %*s", l->width[i], cell[i]);
 	if (*why != '\0') {
 		putchar(' ');
-		text_show(stdout, why, strlen(why), l->note);
+		text_show(stdout, why, l->note < NOTE_REASON ? strlen("paused") : strlen(why), l->note);
 	}
 	putchar('\n');
 }
