@@ -58,7 +58,8 @@ pause_reason(const struct report *r)
 	int64_t when;
 
 	snprintf(set.name, sizeof set.name, "%s", r->queue);
-	if (setting_get(db, &set, &why, &when) == Q_NO) {
+	setting_get(db, &set, &why, &when);
+	if (*why == '\0') {		/* or all are */
 		set.name[0] = '\0';
 		setting_get(db, &set, &why, &when);
 	}

@@ -170,8 +170,8 @@ qadd -q -e ana -p 1 webhooks blocked
 qadd -q --in 5s webhooks soon
 qadd -q other x
 claim other >taken
-write "UPDATE q_job SET due_ms = due_ms - 252000, ready_ms = due_ms - 252000 WHERE type = 'push';
- INSERT INTO q_setting VALUES('queue', 'webhooks', 'paused', 'provider is down', NULL, 1)"
+write "UPDATE q_job SET due_ms = due_ms - 252000, ready_ms = due_ms - 252000 WHERE type = 'push'"
+qpause webhooks 'provider is down'
 exits 0 'a report' qlate
 is "$(cat out)" "$(row mail _ 0 _ 4 2 1 2 60.0 80.0 1000 252000 252000 252000 1000 20000 _
 row webhooks _ 3 252000 1 0 0 0 100.0 100.0 300 300 300 300 10 10 paused:~provider~is~down)" \
@@ -195,15 +195,21 @@ is "$(cat out)" '{"queue":"webhooks","type":null,"since_at":"2026-06-01T12:00:00
     '... the same with names'
 is "$(jq -r '.queue + " " + (.since_at | fromdate | tostring)' out | tr '\n' ' ')" 'webhooks 1780315200 mail 1780315200 ' '... as jq reads it'
 is "$(qlate -j --type mail | jq -c '[.type, .late_count]' | tr '\n' ' ')" '[null,2] ["news",3] ["reset",4] ' '... by type'
-write "UPDATE q_setting SET name = '', value = ''"
-is "$(qlate | cut -f1,17 | tr '\t\n' ' ,')" 'mail paused,webhooks paused,' 'all queues paused, without a reason'
+qpause --all 'disk is full'
+is "$(qlate | cut -f1,17 | tr '\t\n' ' ,')" 'mail paused: disk is full,webhooks paused: provider is down,' 'all queues paused: the reason of all, unless there is one of its own'
+qpause webhooks ''
+is "$(qlate webhooks | cut -f17)" 'paused: disk is full' '... that says something'
+qpause --all
+is "$(qlate | cut -f1,17 | tr '\t\n' ' ,')" 'mail paused,webhooks paused,' '... without a reason'
 is "$(qlate -j mail | jq -c '[.paused, .pause_reason]')" '[true,null]' '... in JSON'
-write "DELETE FROM q_setting; INSERT INTO q_setting VALUES('queue', 'mail', 'rate', '1/s', NULL, 1)"
+qpause -r webhooks
+qpause -r --all
+qset queue.mail.rate=1/s
 is "$(qlate | cut -f17 | tr -d '\n')" '' 'a limit is no pause'
 
 # ---- for people ----
 
-write "INSERT INTO q_setting VALUES('queue', 'webhooks', 'paused', 'provider is down, call +49 30 1234', NULL, 1)"
+qpause webhooks 'provider is down, call +49 30 1234'
 is "$(terminal 120 qlate)" '24h to 2026-06-02T12:00:00Z; P50 to MAX: lateness; RUN: time at work
 QUEUE    WAIT OLDEST DONE FAIL DEAD DEFER FIRST% FINAL%   P50   P95   P99   MAX  RUN RUN95 NOTE
 mail        0      -    4    2    1     2   60.0   80.0  1.0s 4m12s 4m12s 4m12s 1.0s   20s
@@ -312,11 +318,11 @@ is "$(Q_NOW=2026-06-02T11:00:00Z seen)" abcd 'as it was an hour before'
 is "$(Q_NOW=1970-01-01T00:00:01Z seen)" '' '... or when time began'
 is "$(qlate -j e | jq -c '[.since_ms, .now_ms]')" '[1780315200000,1780401600000]' '... JSON tells the borders'
 
-# Clocks are set. 10 hours back for 1,500 attempts, 1970 for 900, tomorrow for 1,200; between them what the window holds.
+# Clocks are set. 10 hours back for 2,500 attempts, 1970 for 900, tomorrow for 1,200; between them what the window holds.
 fresh
 perl -e 'my $n = 1780401600000; my @v;
 	push @v, map { "(\x27seen\x27,$n - 3500000 + $_)" } 1 .. 700;
-	push @v, map { "(\x27back\x27,$n - 39000000 + $_)" } 1 .. 1500;
+	push @v, map { "(\x27back\x27,$n - 39000000 + $_)" } 1 .. 2500;
 	push @v, map { "(\x27seen\x27,$n - 2500000 + $_)" } 1 .. 50;
 	push @v, map { "(\x271970\x27,$_)" } 1 .. 900;
 	push @v, "(\x27seen\x27,$n - 60000)";
@@ -327,7 +333,7 @@ perl -e 'my $n = 1780401600000; my @v;
 	 SELECT rowid, 1, 1, 1, q, \x27\x27, ms, ms, ms, \x27done\x27, \x27done\x27 FROM v ORDER BY rowid;"' >steps.sql
 write "$(cat steps.sql)"
 is "$(qlate --since 1h | cut -f1,5)" "$(printf 'seen\t761')" 'a clock that was wrong for a while hides nothing'
-is "$(qlate --since 12h | cut -f1,5)" "$(printf 'back\t1500\nseen\t761')" '... nor shows what is not in the window'
+is "$(qlate --since 12h | cut -f1,5)" "$(printf 'back\t2500\nseen\t761')" '... nor shows what is not in the window'
 is "$(qlate)" "$(truth $noon 86400000 0)" '... as the other computation has it'
 is "$(Q_NOW=2026-06-03T12:00:00Z qlate | cut -f1,5)" "$(printf 'tomorrow\t1200')" '... what lies ahead is told when the clock gets there'
 
@@ -429,15 +435,16 @@ write "INSERT INTO q_attempt(job, generation, attempt, fence, queue, type, due_m
  UNION ALL SELECT 2, 1, 1, 1, printf('%.300c', 'a'), '', $noon, $noon, $noon, 'done', 'done'
  UNION ALL SELECT 3, 1, 1, 1, CAST(x'6200' AS TEXT), '', $noon, $noon, $noon, 'done', 'done'
  UNION ALL SELECT 4, 1, 1, 1, CAST(x'62' AS TEXT), '', $noon, $noon, $noon, 'done', 'done'
- UNION ALL SELECT 5, 1, 1, 1, CAST(x'6200' AS TEXT), '', $noon, $noon, $noon, 'done', 'done';
+ UNION ALL SELECT 5, 1, 1, 1, CAST(x'620063' AS TEXT), '', $noon, $noon, $noon, 'done', 'done';
  INSERT INTO q_job(queue, type, event_ms, due_ms, ready_ms, added_ms) VALUES(CAST(x'1b5b33316dff0a0941' AS TEXT), CAST(x'e280ae7c' AS TEXT), 1, 1, 1, 1)"
 exits 0 'names with all bytes' qlate --type
-is "$(cut -f1-3,5 out)" "$(printf '%s\n' '\x1b[31m\xff\n\tA	\xe2\x80\xae|	1	1' "$(perl -e 'print "a" x 300')		0	1" 'b		0	1' 'b\x00		0	2')" '... are made safe and kept apart'
+is "$(cut -f1-3,5 out)" "$(printf '%s\n' '\x1b[31m\xff\n\tA	\xe2\x80\xae|	1	1' "$(perl -e 'print "a" x 300')		0	1" 'b		0	1' 'b\x00		0	1' 'b\x00c		0	1')" '... are made safe and kept apart'
 qlate -j >out
 is "$(jq -c '[.queue, .waiting, .done]' out | sed 's/a\{300\}/aaa/')" '["\u001b[31m�\n\tA",1,1]
 ["aaa",0,1]
 ["b",0,1]
-["b\u0000",0,2]' '... in JSON, too'
+["b\u0000",0,1]
+["b\u0000c",0,1]' '... in JSON, too'
 is "$(terminal 80 'qlate --type' | sed -n 3p)" '\x1b[31m\xff...  \u{202e}|    1 20606d    1    0    0  100.0  100.0  0s  0s  0s' '... and on a terminal'
 write "INSERT INTO q_job(queue, event_ms, due_ms, ready_ms, added_ms) VALUES(CAST(x'6200' AS TEXT), 1, 1, 1, 1)"
 exits 74 'a name that cannot be asked for' timeout 20 qlate
