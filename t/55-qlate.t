@@ -202,7 +202,7 @@ is "$(qlate webhooks | cut -f17)" 'paused: disk is full' '... that says somethin
 qpause --all
 is "$(qlate | cut -f1,17 | tr '\t\n' ' ,')" 'mail paused,webhooks paused,' '... without a reason'
 is "$(qlate -j mail | jq -c '[.paused, .pause_reason]')" '[true,null]' '... in JSON'
-qpause -r webhooks
+qpause -r webhooks 2>err
 qpause -r --all
 qset queue.mail.rate=1/s
 is "$(qlate | cut -f17 | tr -d '\n')" '' 'a limit is no pause'
