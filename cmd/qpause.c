@@ -39,6 +39,7 @@ print(const struct setting *set, const char *reason, int64_t since_ms, void *arg
 	const char *queue = *set->name != '\0' ? set->name : "*";	/* no queue has that name */
 	char since[WHEN_TEXT];
 	bool *first = arg;
+	int width;
 
 	if (!is_pause(set))
 		return Q_OK;
@@ -50,8 +51,8 @@ print(const struct setting *set, const char *reason, int64_t since_ms, void *arg
 		if (*first)
 			printf("%-20s %-13s %s\n", "QUEUE", "SINCE", "REASON");
 		*first = false;
-		printf("%*s ", 20 - text_show(stdout, queue, strlen(queue), 0), "");
-		printf("%-13s ", when_relative(since, since_ms, prog_now()));
+		width = text_show(stdout, queue, strlen(queue), 0);
+		printf("%*s %-13s ", width < 20 ? 20 - width : 0, "", when_relative(since, since_ms, prog_now()));
 		text_show(stdout, *reason != '\0' ? reason : "-", *reason != '\0' ? strlen(reason) : 1, 0);
 	}
 	putchar('\n');

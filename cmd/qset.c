@@ -183,10 +183,12 @@ print(const struct setting *set, const char *value, int64_t set_ms, void *arg)
 	char name[SETTING_TEXT], since[WHEN_TEXT];
 	bool pause = strcmp(set->kind, "queue") == 0 && strcmp(set->field, "paused") == 0;
 	struct setting again;
-	bool good = !pause && *value != '\0' && setting_parse(db, setting_text(name, set), &again) == Q_OK &&
-	    strchr(name, '=') == NULL && setting_value(db, &again, value) == Q_OK;
+	bool good;
 
 	(void)arg;
+	setting_text(name, set);
+	good = !pause && *value != '\0' && strchr(name, '=') == NULL && setting_parse(db, name, &again) == Q_OK &&
+	    setting_value(db, &again, value) == Q_OK;
 	db_clear(db);
 	if (pause) {
 		printf("# paused since %s: ", when_text(since, set_ms, false));

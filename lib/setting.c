@@ -365,23 +365,24 @@ is_set(struct db *db, const char *kind, const char *name, const char *field)
 	return setting_get(db, &s, &value, &when) == Q_OK;
 }
 
-/* Does following dead_to from this queue come back to it?  So long a way that nobody meant it counts, too. */
+/* Does following dead_to from this queue come back to it?  A circle that it only leads into does not count. */
 static bool
 in_circle(struct db *db, const char *queue)
 {
 	struct setting s = { .kind = "queue", .field = "dead_to" };
+	char mark[SETTING_NAME] = "";	/* a queue on the way, moved on ever more rarely: a circle comes back to it */
 	const char *to;
 	int64_t when;
 
 	snprintf(s.name, sizeof s.name, "%s", queue);
-	for (int i = 0; i < 1000; i++) {
-		if (setting_get(db, &s, &to, &when) != Q_OK)
-			return false;
+	for (int64_t step = 1; setting_get(db, &s, &to, &when) == Q_OK && strcmp(to, mark) != 0; step++) {
 		if (strcmp(to, queue) == 0)
 			return true;
+		if ((step & (step - 1)) == 0)
+			snprintf(mark, sizeof mark, "%s", to);
 		snprintf(s.name, sizeof s.name, "%s", to);
 	}
-	return true;
+	return false;
 }
 
 int

@@ -90,7 +90,7 @@ qadd -q m late
 is "$(timeout 60 qclaim --wait 30s m | claimed)" 'late ' 'qclaim --wait does, too'
 set_ queue.m.rate=1/1h
 seq 2 | qadd -q --lines m
-qclaim m >/dev/null
+until [ -n "$(qclaim m)" ]; do :; done	# the token of the claim before may still be out
 is "$(timeout 60 qclaim --wait 100ms m | claimed)" '' '... but no longer than asked'
 export Q_NOW=2026-06-02T12:00:00Z Q_BOOT=b1:1000000
 
