@@ -8,12 +8,12 @@
 #include "prog.h"
 
 static const char HELP[] =
-"usage: qlate [-hVj] [-d FILE] [--since DUR] [--type] [QUEUE...]\n"
+"usage: qlate [-hVj] [-d FILE] [--since DUR] [--types] [QUEUE...]\n"
 "Report how late work began, what became of it, and what waits now.\n"
-"  qlate                         each queue, over the last 24 hours\n"
-"  qlate --since 1h --type mail  one queue, a row for each type\n"
+"  qlate                          each queue, over the last 24 hours\n"
+"  qlate --since 1h --types mail  one queue, a row for each type\n"
 "  --since DUR   attempts that finished in the last DUR (default 24h)\n"
-"  --type        a row for each type of a queue\n"
+"  --types       a row for each type of a queue\n"
 "  -j, --json    one object a row\n"
 "WAIT OLDEST     jobs that could be claimed now, and since when the oldest is due\n"
 "DONE FAIL DEAD DEFER   attempts: done; failed or lost with a retry to come;\n"
@@ -26,7 +26,7 @@ static const char HELP[] =
 
 enum { SINCE = 256, TYPE };
 static const struct option LONGS[] = {
-	{ "since", 1, NULL, SINCE }, { "type", 0, NULL, TYPE }, { "json", 0, NULL, 'j' }, { NULL, 0, NULL, 0 }
+	{ "since", 1, NULL, SINCE }, { "types", 0, NULL, TYPE }, { "json", 0, NULL, 'j' }, { NULL, 0, NULL, 0 }
 };
 static struct prog self = { .name = "qlate", .help = HELP, .shorts = "j", .longs = LONGS };
 

@@ -82,7 +82,7 @@ exits 64 '--since of nothing' qlate --since ''
 exits 64 '--since 0 looks at nothing' qlate --since 0
 is "$(cat out err)" "qlate: --since: no attempt fits into '0'; see 'qlate --help'" '... is told'
 exits 64 '--since without a value' qlate --since
-exits 64 '--type takes none' qlate --type=reset
+exits 64 '--types takes none' qlate --types=reset
 exits 64 'an abbreviation' qlate --sin 1h
 exits 64 'an option of others' qlate -t reset
 exits 65 'a queue that cannot be' qlate 'a b'
@@ -102,7 +102,7 @@ is "$(terminal 80 qlate)" '24h to 2026-06-02T12:00:00Z: no attempts, nothing wai
 is "$(terminal 80 'qlate --since 1d12h')" '1d12h to 2026-06-02T12:00:00Z: no attempts, nothing waits' '... for the window that was given'
 exits 0 'a queue that nobody knows' qlate ghost
 is "$(cat out)" "$(row ghost _ 0 _ 0 0 0 0 _ _ _ _ _ _ _ _ _)" '... has a row of zeros'
-exits 0 '... by type' qlate --type ghost
+exits 0 '... by type' qlate --types ghost
 is "$(cat out)" "$(row ghost _ 0 _ 0 0 0 0 _ _ _ _ _ _ _ _ _)" '... the same'
 exits 0 '... in JSON' qlate -j ghost
 is "$(cat out)" '{"queue":"ghost","type":null,"since_at":"2026-06-01T12:00:00Z","since_ms":1780315200000,"now_at":"2026-06-02T12:00:00Z","now_ms":1780401600000,"waiting":0,"oldest_wait_ms":null,"done":0,"failed":0,"dead":0,"deferred":0,"lost":0,"released":0,"superseded":0,"first_attempts":0,"first_done":0,"first_percent":null,"final_percent":null,"late_p50_ms":null,"late_p95_ms":null,"late_p99_ms":null,"late_max_ms":null,"run_p50_ms":null,"run_p95_ms":null,"late_count":0,"run_count":0,"paused":false,"pause_reason":null}' \
@@ -178,7 +178,7 @@ row webhooks _ 3 252000 1 0 0 0 100.0 100.0 300 300 300 300 10 10 paused:~provid
     'a queue a row: attempts, shares, lateness, time at work, what waits'
 is "$(awk -F'\t' '{ print NF }' out | sort -u)" 17 '... of seventeen fields'
 is "$(sed 's/paused.*//' out)" "$(truth $noon 86400000 0)" '... as the other computation has it'
-exits 0 '--type' qlate --type
+exits 0 '--types' qlate --types
 is "$(cat out)" "$(row mail _ 0 _ 0 1 1 0 0.0 0.0 1000 252000 252000 252000 8000 8000 _
 row mail news 0 _ 1 0 0 2 100.0 100.0 0 1000 1000 1000 20000 20000 _
 row mail reset 0 _ 3 1 0 0 66.6 100.0 250 63000 63000 63000 1000 2000 _
@@ -187,14 +187,14 @@ row webhooks push 1 252000 0 0 0 0 _ _ _ _ _ _ _ _ paused:~provider~is~down)" '.
 is "$(sed 's/paused.*//' out)" "$(truth $noon 86400000 1)" '... as the other computation has it'
 exits 0 'queues that are named' qlate webhooks ghost delayed webhooks mail
 is "$(cut -f1,3,5 out | tr '\t\n' ' ,')" 'webhooks 3 1,ghost 0 0,delayed 0 0,mail 0 4,' '... in that order, each once, whatever there is'
-exits 0 '... by type' qlate --type webhooks other
+exits 0 '... by type' qlate --types webhooks other
 is "$(cut -f1,2,3 out | tr '\t\n' ' ,')" 'webhooks  2,webhooks push 1,other  0,' '... claimed, delayed and blocked jobs do not wait'
 exits 0 'JSON' qlate -j webhooks mail
 is "$(cat out)" '{"queue":"webhooks","type":null,"since_at":"2026-06-01T12:00:00Z","since_ms":1780315200000,"now_at":"2026-06-02T12:00:00Z","now_ms":1780401600000,"waiting":3,"oldest_wait_ms":252000,"done":1,"failed":0,"dead":0,"deferred":0,"lost":0,"released":0,"superseded":0,"first_attempts":1,"first_done":1,"first_percent":100.0,"final_percent":100.0,"late_p50_ms":300,"late_p95_ms":300,"late_p99_ms":300,"late_max_ms":300,"run_p50_ms":10,"run_p95_ms":10,"late_count":1,"run_count":1,"paused":true,"pause_reason":"provider is down"}
 {"queue":"mail","type":null,"since_at":"2026-06-01T12:00:00Z","since_ms":1780315200000,"now_at":"2026-06-02T12:00:00Z","now_ms":1780401600000,"waiting":0,"oldest_wait_ms":null,"done":4,"failed":2,"dead":1,"deferred":2,"lost":1,"released":1,"superseded":1,"first_attempts":5,"first_done":3,"first_percent":60.0,"final_percent":80.0,"late_p50_ms":1000,"late_p95_ms":252000,"late_p99_ms":252000,"late_max_ms":252000,"run_p50_ms":1000,"run_p95_ms":20000,"late_count":9,"run_count":6,"paused":false,"pause_reason":null}' \
     '... the same with names'
 is "$(jq -r '.queue + " " + (.since_at | fromdate | tostring)' out | tr '\n' ' ')" 'webhooks 1780315200 mail 1780315200 ' '... as jq reads it'
-is "$(qlate -j --type mail | jq -c '[.type, .late_count]' | tr '\n' ' ')" '[null,2] ["news",3] ["reset",4] ' '... by type'
+is "$(qlate -j --types mail | jq -c '[.type, .late_count]' | tr '\n' ' ')" '[null,2] ["news",3] ["reset",4] ' '... by type'
 qpause --all 'disk is full'
 is "$(qlate | cut -f1,17 | tr '\t\n' ' ,')" 'mail paused: disk is full,webhooks paused: provider is down,' 'all queues paused: the reason of all, unless there is one of its own'
 qpause webhooks ''
@@ -218,7 +218,7 @@ is "$(terminal 80 qlate)" '24h to 2026-06-02T12:00:00Z; P50 to MAX: lateness; RU
 QUEUE    WAIT OLDEST DONE FAIL DEAD FIRST% FINAL%   P50   P95   P99   MAX NOTE
 mail        0      -    4    2    1   60.0   80.0  1.0s 4m12s 4m12s 4m12s
 webhooks    3  4m12s    1    0    0  100.0  100.0 300ms 300ms 300ms 300ms paused' '... of 80'
-is "$(terminal 80 'qlate --type mail')" '24h to 2026-06-02T12:00:00Z; P50 to MAX: lateness; RUN: time at work
+is "$(terminal 80 'qlate --types mail')" '24h to 2026-06-02T12:00:00Z; P50 to MAX: lateness; RUN: time at work
 QUEUE TYPE  WAIT OLDEST DONE FAIL DEAD FIRST% FINAL%   P50   P95   P99   MAX
 mail  -        0      -    0    1    1    0.0    0.0  1.0s 4m12s 4m12s 4m12s
 mail  news     0      -    1    0    0  100.0  100.0    0s  1.0s  1.0s  1.0s
@@ -239,15 +239,15 @@ qadd -q -t "$(printf 'type \303\274ber \342\200\256alles')" mail x
 ledger <<'END'
 mail - 1 -8640000000 -250 0 done done
 END
-is "$(terminal 100 'qlate --type' | tail -n 4)" 'QUEUE            TYPE             WAIT OLDEST DONE FAIL DEAD FIRST% FINAL%    P95    P99    MAX
+is "$(terminal 100 'qlate --types' | tail -n 4)" 'QUEUE            TYPE             WAIT OLDEST DONE FAIL DEAD FIRST% FINAL%    P95    P99    MAX
 a-queue-whose... -                   1     0s    0    0    0      -      -      -      -      -
 mail             -                   0      -    1    0    0  100.0  100.0 99d23h 99d23h 99d23h
 mail             type über ...       1     0s    0    0    0      -      -      -      -      -' 'long names are cut a little, then columns go'
-is "$(terminal 48 'qlate --type' | tail -n 4)" 'QUEUE            TYPE      WAIT OLDEST FAIL DEAD
+is "$(terminal 48 'qlate --types' | tail -n 4)" 'QUEUE            TYPE      WAIT OLDEST FAIL DEAD
 a-queue-whose... -            1     0s    0    0
 mail             -            0      -    0    0
 mail             type ü...    1     0s    0    0' '... then names are cut to what remains'
-is "$(terminal 200 'qlate --type' | tail -n 1)" 'mail                                             type über \u{202e}alles    1     0s    0    0    0     0      -      -      -      -      -      -     -     -' \
+is "$(terminal 200 'qlate --types' | tail -n 1)" 'mail                                             type über \u{202e}alles    1     0s    0    0    0     0      -      -      -      -      -      -     -     -' \
     '... and nothing where there is room'
 
 # ---- percentiles ----
@@ -345,7 +345,7 @@ for p in 0 1 2 3 4 5 6 7 8 9; do
 	qadd -q -p $p -t even$((p % 2)) each x
 done
 is "$(qlate)" "$(row each _ 20 10000 0 0 0 0 _ _ _ _ _ _ _ _ _)" 'waiting: all priorities'
-is "$(qlate --type | cut -f2-4 | tr '\t\n' ' ,')" ' 10 10000,even0 5 0,even1 5 0,' '... and types'
+is "$(qlate --types | cut -f2-4 | tr '\t\n' ' ,')" ' 10 10000,even0 5 0,even1 5 0,' '... and types'
 fresh
 # Pages of 1,000 end among rows that are level, in two priorities.
 perl -e 'for (1 .. 5000) { printf qq({"queue":"%s","type":"t%d","priority":%d,"due_ms":%d,"payload":"x"}\n), $_ % 5 ? "big" : "small",
@@ -353,8 +353,8 @@ perl -e 'for (1 .. 5000) { printf qq({"queue":"%s","type":"t%d","priority":%d,"d
 seq 100 | qadd -q --in 1ms --lines big
 claim big 500 >taken
 is "$(qlate | cut -f1-4)" "$(truth $noon 86400000 0 | cut -f1-4)" 'thousands wait: as the other computation has it'
-is "$(qlate --type)" "$(truth $noon 86400000 1)" '... by type'
-is "$(qlate --type big | awk '{ n += $3 } END { print n }')" 3500 '... none missing, none twice'
+is "$(qlate --types)" "$(truth $noon 86400000 1)" '... by type'
+is "$(qlate --types big | awk '{ n += $3 } END { print n }')" 3500 '... none missing, none twice'
 
 # ---- random ledgers, everything at once ----
 
@@ -388,7 +388,7 @@ for seed in 1 2 3; do
 	perl -e 'srand $ARGV[0]; printf qq({"queue":"q%d","type":"t%d","priority":%d,"due_ms":%d,"payload":"x"}\n), rand 9, rand 4, rand 10,
 		1780401600000 + 100000 - int rand 500000 for 1 .. 300' $seed | qadd -q --jsonl
 	is "$(qlate)" "$(truth $noon 86400000 0)" "a random ledger, seed $seed"
-	is "$(qlate --type --since 90m)" "$(truth $noon 5400000 1)" '... by type, over 90 minutes'
+	is "$(qlate --types --since 90m)" "$(truth $noon 5400000 1)" '... by type, over 90 minutes'
 	qlate -j >out
 	is "$(jq -s 'map(.done + .failed + .dead + .deferred + .released + .superseded) | add' out)" \
 	    "$(sql "SELECT count(*) FROM q_attempt WHERE finished_ms BETWEEN $noon - 86400000 AND $noon")" '... no attempt is forgotten or counted twice'
@@ -425,7 +425,7 @@ claim mail 2 >words
 Q_BOOT=b2:1 qclaim mail >again		# another boot: both claims are lost, one job is taken again
 is "$(qlate mail)" "$(truth 1780401605000 86400000 0)" 'a real ledger, as the other computation has it'
 is "$(qlate mail)" "$(row mail _ 1 0 2 3 2 1 28.5 50.0 2500 2500 2500 2500 0 2500 _)" '... and by hand'
-is "$(qlate --type mail | cut -f2,5-10 | tr '\t\n' ' ,')" ' 1 2 1 0 25.0 50.0,news 0 0 1 0 0.0 0.0,reset 1 1 0 1 50.0 100.0,' '... by type'
+is "$(qlate --types mail | cut -f2,5-10 | tr '\t\n' ' ,')" ' 1 2 1 0 25.0 50.0,news 0 0 1 0 0.0 0.0,reset 1 1 0 1 50.0 100.0,' '... by type'
 
 # ---- names of other programs ----
 
@@ -437,7 +437,7 @@ write "INSERT INTO q_attempt(job, generation, attempt, fence, queue, type, due_m
  UNION ALL SELECT 4, 1, 1, 1, CAST(x'62' AS TEXT), '', $noon, $noon, $noon, 'done', 'done'
  UNION ALL SELECT 5, 1, 1, 1, CAST(x'620063' AS TEXT), '', $noon, $noon, $noon, 'done', 'done';
  INSERT INTO q_job(queue, type, event_ms, due_ms, ready_ms, added_ms) VALUES(CAST(x'1b5b33316dff0a0941' AS TEXT), CAST(x'e280ae7c' AS TEXT), 1, 1, 1, 1)"
-exits 0 'names with all bytes' qlate --type
+exits 0 'names with all bytes' qlate --types
 is "$(cut -f1-3,5 out)" "$(printf '%s\n' '\x1b[31m\xff\n\tA	\xe2\x80\xae|	1	1' "$(perl -e 'print "a" x 300')		0	1" 'b		0	1' 'b\x00		0	1' 'b\x00c		0	1')" '... are made safe and kept apart'
 qlate -j >out
 is "$(jq -c '[.queue, .waiting, .done]' out | sed 's/a\{300\}/aaa/')" '["\u001b[31m�\n\tA",1,1]
@@ -445,7 +445,7 @@ is "$(jq -c '[.queue, .waiting, .done]' out | sed 's/a\{300\}/aaa/')" '["\u001b[
 ["b",0,1]
 ["b\u0000",0,1]
 ["b\u0000c",0,1]' '... in JSON, too'
-is "$(terminal 80 'qlate --type' | sed -n 3p)" '\x1b[31m\xff...  \u{202e}|    1 20606d    1    0    0  100.0  100.0  0s  0s  0s' '... and on a terminal'
+is "$(terminal 80 'qlate --types' | sed -n 3p)" '\x1b[31m\xff...  \u{202e}|    1 20606d    1    0    0  100.0  100.0  0s  0s  0s' '... and on a terminal'
 write "INSERT INTO q_job(queue, event_ms, due_ms, ready_ms, added_ms) VALUES(CAST(x'6200' AS TEXT), 1, 1, 1, 1)"
 exits 74 'a name that cannot be asked for' timeout 20 qlate
 is "$(cat out err)" "qlate: $PWD/q.db: a queue has a name that no program of q writes" '... is told'
@@ -465,7 +465,7 @@ write "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 
 exits 0 '201,000 attempts' qlate --since 3650d
 is "$(cat out)" "$(truth $noon 315360000000 0)" '... as the other computation has them'
 is "$(awk -F'\t' '{ n += $5 + $6 } END { print n }' out)" 201000 '... all'
-is "$(qlate --type --since 3650d)" "$(truth $noon 315360000000 1)" '... by type'
+is "$(qlate --types --since 3650d)" "$(truth $noon 315360000000 1)" '... by type'
 qlate >day
 is "$(cat day)" "$(truth $noon 86400000 0)" 'a day of it'
 # What is not read cannot hurt: pages of the history are lost.
