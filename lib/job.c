@@ -117,8 +117,8 @@ static const char MARK[] =
 	"INSERT INTO q_entity SELECT queue, entity, event_ms FROM q_job WHERE id = :id\n"
 	"    ON CONFLICT(queue, entity) DO UPDATE SET event_ms = excluded.event_ms WHERE excluded.event_ms > event_ms";
 
-/* Live claims, as far as they matter. */
-static const char LIVE[] = "SELECT count(*) FROM (SELECT 1 FROM q_job WHERE queue = :queue AND lease_ms IS NOT NULL LIMIT :n)";
+/* Live claims, as far as they matter; of a queue that nobody claims from any more none is taken back. */
+static const char LIVE[] = "SELECT count(*) FROM (SELECT 1 FROM q_job WHERE queue = :queue AND lease_ms > :boot LIMIT :n)";
 static const char SHARING[] = "SELECT name FROM q_setting WHERE kind = 'queue' AND field = 'limit' AND value = :limit";
 
 static const char NEXT[] =
@@ -698,11 +698,12 @@ struct lane {				/* one queue of a claim */
 struct lanes { struct lane *lane; struct gate *gates; int n, ngates; int64_t boot; };
 
 static int64_t
-live(struct db *db, const char *queue, int64_t most)
+live(struct db *db, const char *queue, int64_t boot, int64_t most)
 {
 	struct stmt *s = db_prepare(db, LIVE);
 
 	db_text(s, ":queue", queue);
+	db_int(s, ":boot", boot);
 	db_int(s, ":n", most);
 	return only(s);
 }
@@ -726,12 +727,12 @@ add_gate(struct db *db, struct lanes *ls, struct lane *l, const char *kind, cons
 		g->rate = *rate;
 		rate_look(db, kind, name, rate, ls->boot, now, &g->left, &g->at);
 	} else if (strcmp(name, l->queue) == 0) {
-		g->left -= live(db, name, most);
+		g->left -= live(db, name, ls->boot, most);
 	} else {
 		s = db_prepare(db, SHARING);
 		db_text(s, ":limit", name + 1);
 		while (g->left > 0 && db_step(s) == 1)
-			g->left -= live(db, db_col_text(s, 0), most);
+			g->left -= live(db, db_col_text(s, 0), ls->boot, most);
 		db_reset(s);
 	}
 }

@@ -121,6 +121,14 @@ is "$(qclaim -c 4 a | n)" 4 'a shared cap'
 is "$(claims b c)" 2 '... one is left, and the third queue has none'
 is "$(sql "SELECT count(*) FROM q_job WHERE queue = 'b' AND state = 'claimed'")" 1 '... just one'
 
+fresh
+qadd -q a x
+qadd -q b x
+set_ rate.p.concurrency=1 queue.a.limit=p queue.b.limit=p
+qclaim -l 10s b >/dev/null
+is "$(at 9999 claims a)" 0 'a place that is taken in a queue'
+is "$(at 10000 claims a)" 1 '... is free when the lease is over, though nobody claims from that queue any more'
+
 # ---- ageing ----
 
 fresh
@@ -258,7 +266,7 @@ sed -n 's/^check: /# /p' verdict
 # The control: a claimer that does not count.
 mkdir house
 cp -R "$t/../Makefile" "$t/../lib" "$t/../cmd" "$t/../t" house
-sed 's/g->left -= live(db, name, most);/(void)live;/' "$t/../lib/job.c" >house/lib/job.c
+sed 's/g->left -= live(db, name, ls->boot, most);/(void)live;/' "$t/../lib/job.c" >house/lib/job.c
 make -s -C house t/storm/client >made 2>&1 || sed 's/^/# /' made
 capped "$PWD/house/t/storm/client"
 like "$(cat verdict)" '^I13 ' '... and one that does not count is found out'
