@@ -11,7 +11,7 @@ static const char HELP[] =
 "       qcancel [-hVq] [-d FILE] -e ENTITY QUEUE\n"
 "Cancel jobs that do not run: pending, failed or dead.  The ids of those that it\n"
 "cancelled are printed.  Doing it again is success.\n"
-"  qcancel 42 43               qls --json --older-than 30d mail | qcancel -\n"
+"  qcancel 42 43               qcancel - <dropped     ids or records, one a line\n"
 "  qcancel -k order-7 mail     the job that has this key\n"
 "  qcancel -e ana mail         all open jobs of this entity\n"
 "  -k, --key KEY\n"
@@ -74,9 +74,9 @@ main(int argc, char *argv[])
 	if (key != NULL && entity != NULL)
 		prog_usage("only one of -k and -e");
 	if (key != NULL || entity != NULL) {
-		prog_queues(argv, argc, 1);
 		if (argc > 1)
 			prog_usage("too many operands: '%s'", argv[1]);
+		prog_queues(argv, argc, 1);
 		queue = argv[0];
 	} else if (argc == 0)
 		prog_usage("no ID; '-' reads them from standard input");

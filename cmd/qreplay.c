@@ -194,6 +194,8 @@ main(int argc, char *argv[])
 		prog_usage("job ids take no filter");
 	if (!by_id)
 		prog_queues(argv, argc, 1);
+	filter.queues = argv;
+	filter.nqueues = argc;
 	db = prog_open(dry ? DB_READ : DB_ONCE);
 	if (by_id)
 		n = prog_ids(argc, argv, &ids, &worst);

@@ -386,7 +386,7 @@ prog_each(struct db *db, size_t n, size_t batch, bool adds, int (*each)(struct d
 			if (print[k])
 				printf("%lld\n", (long long)ids[k]);
 		if (fflush(stdout) == EOF)
-			prog_exit(worst);
+			prog_die(Q_IO, "standard output: %s; stopped after %zu of %zu, whose ids are not all told", strerror(errno), i, n);
 		for (size_t k = 0; k < nwhy; k++)
 			prog_warn("%s", why[k]);
 	}
