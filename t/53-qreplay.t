@@ -381,13 +381,21 @@ half INT 2
 
 # ---- while others are at it ----
 
-# What a person or a worker did between the find and its turn is not undone.
+# What others did between the find and a job's turn is not undone.
 fresh
 dead 1500 mail x
-midway 'exec >/dev/null; qcancel 1498; qreplay 1499 1500; c=$(qclaim -c 5000 mail | sed "s/.*\"claim\":\"\([^\"]*\)\".*/\1/"); qdone $c' mail >ids 2>err
-is "$(cat err)" 'status 0' 'jobs that were cancelled, replayed and done since they were found'
-is "$(sql 'SELECT id, state, generation FROM q_job WHERE id > 1497' | line)" '1498|cancelled|1 1499|done|2 1500|done|2' '... are left alone'
-is "$(line <ids)" "$(seq 1 1497 | line)" '... without a word'
+cat >meanwhile <<'END_OF_FILE'
+exec >/dev/null
+qcancel 1498
+qreplay 1497 1499 1500
+qclaim -c 5000 mail | sed 's/.*"claim":"\([^"]*\)".*/\1/' >theirs
+grep '^1497\.' theirs | qfail --dead -
+grep -v '^1497\.' theirs | qdone -
+END_OF_FILE
+midway '. ./meanwhile' mail >ids 2>err
+is "$(cat err)" 'status 0' 'jobs that others cancelled, or replayed until they were done or dead, since they were found'
+is "$(sql 'SELECT id, state, generation FROM q_job WHERE id > 1496' | line)" '1497|dead|2 1498|cancelled|1 1499|done|2 1500|done|2' '... are left alone'
+is "$(line <ids)" "$(seq 1 1496 | line)" '... without a word'
 is "$(sql 'SELECT max(generation) FROM q_job')" 2 '... and the others are replayed once'
 counted
 
