@@ -75,7 +75,7 @@ unchanged 0 'an empty list, with a pace' qreplay --rate 5/s - </dev/null
 # ---- one job ----
 
 fresh
-sqlite3 q.db "INSERT INTO q_setting VALUES('queue', 'plain', 'window', '2h', 7200000, 0)"
+qset queue.plain.window=2h
 qadd -q -k order-7 -t t1 -e ana -p 3 --attempts 2 --window 1h --backoff 1s..1m mail '{"to":"ana"}'
 c=$(claim mail)
 qfail --defer 0s "$c"
