@@ -190,12 +190,12 @@ static const char PACED_BLOCKED[] = PACED "   AND j.ready_ms IS NULL AND j.entit
 static const char OF_KEY[] = "SELECT job FROM q_key WHERE queue = :queue AND key = :key";
 /* As in list.c: a comparison of pairs would read all that is level again each time. */
 #define ENTITY_ROWS \
-	"SELECT id, event_ms FROM q_job\n" \
-	" WHERE queue = :queue AND entity = :entity AND finished_ms IS NULL"
+	"SELECT j.id, j.event_ms FROM q_job j\n" \
+	" WHERE j.queue = :queue AND j.entity = :entity AND j.finished_ms IS NULL"
 static const char OF_ENTITY[] =
-	ENTITY_ROWS " AND event_ms = :event AND id > :id\n"
+	ENTITY_ROWS " AND j.event_ms = :event AND j.id > :id\n"
 	"UNION ALL\n"
-	ENTITY_ROWS " AND event_ms > :event\n"
+	ENTITY_ROWS " AND j.event_ms > :event\n"
 	" ORDER BY 2, 1 LIMIT 1";
 
 static const char *const STATES[] = { "pending", "failed", "claimed", "done", "dead", "cancelled" };
