@@ -138,7 +138,7 @@ static const char HELD[] =
 	"  FROM q_job j LEFT JOIN q_attempt a ON a.id = j.last_attempt\n"
 	" WHERE j.id = :id AND j.fence = :fence AND j.nonce = :nonce";
 
-static const char WHO[] = "SELECT state, fence, worker FROM q_job WHERE id = :id";
+static const char WHO[] = "SELECT state, fence, generation, queue FROM q_job WHERE id = :id";
 
 static const char ATTEMPT[] =
 	"INSERT INTO q_attempt(job, prev, generation, attempt, fence, queue, type, due_ms, zone, started_ms,\n"
@@ -172,11 +172,31 @@ static const char REPLAY[] =
 	" WHERE id = :id AND (state = 'dead' OR state = 'done' OR state = 'cancelled')\n"
 	"RETURNING queue, entity";
 
+/* Who has the key of a job; and the key of a job that runs again is taken again, if it was forgotten. */
+static const char HOLDER[] =
+	"SELECT k.job FROM q_job j JOIN q_key k ON k.queue = j.queue AND k.key = j.key WHERE j.id = :id";
+static const char REKEY[] =
+	"INSERT INTO q_key SELECT queue, key, id, 0 FROM q_job WHERE id = :id AND key IS NOT NULL\n"
+	"    ON CONFLICT(queue, key) DO NOTHING";
+
+/* Replayed, due later, and not tried since: those that can be claimed by time alone, and those that wait for their entity. */
+#define PACED \
+	"SELECT count(*), max(j.due_ms) FROM q_job j\n" \
+	" WHERE j.queue = :queue AND j.generation > 1 AND j.due_ms > :now AND j.state = 'pending'\n" \
+	"   AND NOT EXISTS(SELECT 1 FROM q_attempt a WHERE a.id = j.last_attempt AND a.generation = j.generation)\n"
+static const char PACED_READY[] = PACED "   AND j.ready_ms IS NOT NULL";
+static const char PACED_BLOCKED[] = PACED "   AND j.ready_ms IS NULL AND j.entity IS NOT NULL AND j.finished_ms IS NULL";
+
 static const char OF_KEY[] = "SELECT job FROM q_key WHERE queue = :queue AND key = :key";
+/* As in list.c: a comparison of pairs would read all that is level again each time. */
+#define ENTITY_ROWS \
+	"SELECT j.id, j.event_ms FROM q_job j\n" \
+	" WHERE j.queue = :queue AND j.entity = :entity AND j.finished_ms IS NULL"
 static const char OF_ENTITY[] =
-	"SELECT id, event_ms FROM q_job\n"
-	" WHERE queue = :queue AND entity = :entity AND finished_ms IS NULL AND (event_ms, id) > (:event, :id)\n"
-	" ORDER BY event_ms, id LIMIT 1";
+	ENTITY_ROWS " AND j.event_ms = :event AND j.id > :id\n"
+	"UNION ALL\n"
+	ENTITY_ROWS " AND j.event_ms > :event\n"
+	" ORDER BY 2, 1 LIMIT 1";
 
 static const char *const STATES[] = { "pending", "failed", "claimed", "done", "dead", "cancelled" };
 static const char *const OUTCOMES[] = { "done", "failed", "deferred", "released", "lost" };
@@ -1032,31 +1052,37 @@ move(struct db *db, struct stmt *s)
 	return moved;
 }
 
-/* The state of a job that is there, as a constant; NULL: no such job, as db_message() says. */
-static const char *
-state_of(struct db *db, int64_t id)
+int
+job_look(struct db *db, int64_t id, struct job_look *look)
 {
 	struct stmt *s = db_prepare(db, WHO);
-	const char *state = NULL;
 
+	look->state = NULL;
 	db_int(s, ":id", id);
-	if (db_step(s) == 1)
+	if (db_step(s) == 1) {
 		for (size_t i = 0; i < sizeof STATES / sizeof *STATES; i++)
 			if (strcmp(db_col_text(s, 0), STATES[i]) == 0)
-				state = STATES[i];
+				look->state = STATES[i];
+		look->generation = db_col_int(s, 2);
+		snprintf(look->queue, sizeof look->queue, "%s", db_col_text(s, 3));
+	}
 	db_reset(s);
-	if (state == NULL)
-		db_fail(db, Q_NOINPUT, "no job %" PRId64 " in %s; see qls --state all, -d and Q_DB", id, db_path(db));
-	return state;
+	if (look->state == NULL)
+		return db_fail(db, Q_NOINPUT, "no job %" PRId64 " in %s; see qls --state all, -d and Q_DB", id, db_path(db));
+	return db_status(db);
 }
 
 int
 job_cancel(struct db *db, int64_t id, int64_t now, const char **was)
 {
+	struct job_look look;
 	struct stmt *s;
 
-	if ((*was = state_of(db, id)) == NULL || strcmp(*was, "cancelled") == 0)
+	if (job_look(db, id, &look) != Q_OK)
 		return db_status(db);
+	*was = look.state;
+	if (strcmp(*was, "cancelled") == 0)
+		return Q_OK;
 	s = db_prepare(db, CANCEL);
 	db_int(s, ":id", id);
 	db_int(s, ":now", now);
@@ -1066,18 +1092,60 @@ job_cancel(struct db *db, int64_t id, int64_t now, const char **was)
 }
 
 int
-job_replay(struct db *db, int64_t id, int64_t due_ms)
+job_replayable(struct db *db, int64_t id)
 {
-	const char *was = state_of(db, id);
+	struct job_look look;
+	int64_t holder;
+	unsigned state;
 	struct stmt *s;
 
-	if (was == NULL)
+	if (job_look(db, id, &look) != Q_OK)
+		return db_status(db);
+	if (job_state(look.state, &state) && (state & ST_OPEN))
+		return db_fail(db, Q_NO, "job %" PRId64 " is %s already; only dead, done and cancelled jobs are replayed", id, look.state);
+	s = db_prepare(db, HOLDER);
+	db_int(s, ":id", id);
+	holder = only(s);
+	if (holder != -1 && holder != id)
+		return db_fail(db, Q_NO, "job %" PRId64 ": job %" PRId64 " was added later and has its key; replay that one", id, holder);
+	return db_status(db);
+}
+
+int
+job_replay(struct db *db, int64_t id, int64_t due_ms)
+{
+	struct stmt *s;
+
+	if (job_replayable(db, id) != Q_OK)
 		return db_status(db);
 	s = db_prepare(db, REPLAY);
 	db_int(s, ":id", id);
 	db_int(s, ":due", due_ms);
 	if (!move(db, s))
-		return db_fail(db, Q_NO, "job %" PRId64 " is %s already; only dead, done and cancelled jobs are replayed", id, was);
+		return db_fail(db, Q_BUG, "job %" PRId64 " was not there to replay", id);
+	s = db_prepare(db, REKEY);
+	db_int(s, ":id", id);
+	db_run(s);
+	return db_status(db);
+}
+
+int
+job_paced(struct db *db, const char *queue, int64_t now, int64_t *n, int64_t *last_ms)
+{
+	*n = 0;
+	*last_ms = now;
+	for (int blocked = 0; blocked < 2; blocked++) {
+		struct stmt *s = db_prepare(db, blocked ? PACED_BLOCKED : PACED_READY);
+
+		db_text(s, ":queue", queue);
+		db_int(s, ":now", now);
+		if (db_step(s) == 1) {
+			*n += db_col_int(s, 0);
+			if (db_col_int(s, 1) > *last_ms)
+				*last_ms = db_col_int(s, 1);
+		}
+		db_reset(s);
+	}
 	return db_status(db);
 }
 

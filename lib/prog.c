@@ -294,81 +294,179 @@ prog_queues(char *const *queues, int n, int least)
 			    "does not begin with . or -, and is not a number", queues[i]);
 }
 
-static void
-add_claim(struct claim **claims, size_t *n, const struct claim *c)
+/* ---- claims and ids ---- */
+
+/* Room for one more in an array that grows by doubling. */
+static void *
+grow(void *list, size_t n, size_t size)
 {
-	if ((*n & (*n - 1)) == 0 && (*claims = realloc(*claims, (*n == 0 ? 1 : 2 * *n) * sizeof **claims)) == NULL)
+	if ((n & (n - 1)) == 0 && (list = realloc(list, (n == 0 ? 1 : 2 * n) * size)) == NULL)
 		prog_die(Q_TEMP, "out of memory");
-	(*claims)[(*n)++] = *c;
+	return list;
 }
 
 /* All of standard input first: nothing is locked while it is slow. */
-static int
-read_claims(struct claim **claims, size_t *n)
+static size_t
+read_words(const char *what, bool (*parse)(const char *, size_t, struct claim *), struct claim **list, int *worst)
 {
 	struct reader r;
-	struct claim c;
-	int rc, worst = Q_OK;
+	struct claim c = { 0, 0, 0 };
+	size_t n = 0, len;
 	char *line;
-	size_t len;
+	int rc;
 
 	reader_init(&r, STDIN_FILENO, '\n', 8 * JOB_PAYLOAD_MAX);
 	while ((rc = reader_next(&r, &line, &len)) == Q_OK || rc == Q_DATA) {
 		if (rc == Q_OK && len == 0)
 			continue;
-		if (rc == Q_OK && record_claim(line, len, &c)) {
-			add_claim(claims, n, &c);
+		if (rc == Q_OK && parse(line, len, &c)) {
+			*list = grow(*list, n, sizeof c);
+			(*list)[n++] = c;
 		} else {
-			prog_warn("stdin:%lld: neither a claim such as 42.3.9f1c2ab0 nor a job record with one", (long long)r.number);
-			worst = Q_DATA;
+			prog_warn("stdin:%lld: neither %s nor a job record with one", (long long)r.number, what);
+			*worst = Q_DATA;
 		}
 	}
 	if (rc != Q_NO)
 		prog_die(Q_IO, "standard input: %s; nothing was changed", strerror(errno));
+	return n;
+}
+
+/* The operands, or with "-" the lines of standard input.  A malformed one is named and makes *worst Q_DATA. */
+static size_t
+words(int n, char *const *operands, const char *what, bool (*parse)(const char *, size_t, struct claim *), struct claim **list, int *worst)
+{
+	struct claim c = { 0, 0, 0 };
+	size_t count = 0;
+
+	*list = NULL;
+	*worst = Q_OK;
+	if (n == 1 && strcmp(operands[0], "-") == 0)
+		return read_words(what, parse, list, worst);
+	for (int i = 0; i < n; i++)	/* a word and nothing else: what may stand around it in a line is refused */
+		if (strpbrk(operands[i], " \t\r\n{") == NULL && parse(operands[i], strlen(operands[i]), &c)) {
+			*list = grow(*list, count, sizeof c);
+			(*list)[count++] = c;
+		} else {
+			prog_warn("'%s' is not %s", operands[i], what);
+			*worst = Q_DATA;
+		}
+	return count;
+}
+
+int
+prog_each(struct db *db, size_t n, size_t batch, bool adds, int (*each)(struct db *, size_t i, void *), void *arg, const int64_t *ids)
+{
+	char (*why)[256] = NULL;	/* told after the commit: standard error may block */
+	bool *print = calloc(n + 1, sizeof *print);
+	int rc, worst = Q_OK;
+	size_t i = 0, nwhy;
+
+	if (print == NULL)
+		prog_die(Q_TEMP, "out of memory");
+	for (size_t from = 0; from < n; from = i) {
+		nwhy = 0;
+		prog_check(db, db_begin(db, adds));
+		for (; i < n && i - from < batch; i++) {
+			rc = each(db, i, arg);
+			print[i] = rc == Q_OK;
+			if (rc == Q_OK || rc == PROG_SAME)
+				continue;
+			if (rc != Q_NO && rc != Q_NOINPUT && rc != Q_LOST) {
+				db_rollback(db);
+				prog_check(db, rc);
+			}
+			worst = rc > worst ? rc : worst;
+			why = grow(why, nwhy, sizeof *why);
+			snprintf(why[nwhy++], sizeof *why, "%s", db_message(db));
+			db_clear(db);
+		}
+		prog_check(db, db_commit(db));
+		for (size_t k = from; k < i && ids != NULL && !prog->quiet; k++)
+			if (print[k])
+				printf("%lld\n", (long long)ids[k]);
+		if (fflush(stdout) == EOF)
+			prog_die(Q_IO, "standard output: %s; stopped after %zu of %zu, whose ids are not all told", strerror(errno), i, n);
+		for (size_t k = 0; k < nwhy; k++)
+			prog_warn("%s", why[k]);
+	}
+	free(print);
+	free(why);
 	return worst;
+}
+
+struct claims { struct claim *list; int (*each)(struct db *, const struct claim *, void *); void *arg; };
+
+static int
+each_claim(struct db *db, size_t i, void *arg)
+{
+	struct claims *c = arg;
+
+	return c->each(db, &c->list[i], c->arg);
 }
 
 void
 prog_claims(int n, char *const *operands, int (*each)(struct db *, const struct claim *, void *), void *arg)
 {
-	struct claim *claims = NULL, c;
-	char (*lost)[256] = NULL;
-	size_t count = 0, nlost = 0;
-	int worst = Q_OK, rc;
+	struct claims c = { .each = each, .arg = arg };
+	int worst, rc;
 	struct db *db;
+	size_t count;
 
 	if (n == 0)
 		prog_usage("no CLAIM; '-' reads them from standard input");
 	db = prog_open(DB_ONCE);
-	if (n == 1 && strcmp(operands[0], "-") == 0)
-		worst = read_claims(&claims, &count);
-	else
-		for (int i = 0; i < n; i++)
-			if (claim_parse(operands[i], &c)) {
-				add_claim(&claims, &count, &c);
-			} else {
-				prog_warn("'%s' is not a claim such as 42.3.9f1c2ab0", operands[i]);
-				worst = Q_DATA;
-			}
-	if (count == 0)
-		prog_exit(worst);
-	prog_check(db, db_begin(db, false));
-	for (size_t i = 0; i < count; i++) {
-		if ((rc = each(db, &claims[i], arg)) == Q_OK)
-			continue;
-		if (rc != Q_LOST) {
-			db_rollback(db);
-			prog_check(db, rc);
-		}
-		if ((lost = realloc(lost, (nlost + 1) * sizeof *lost)) == NULL)
-			prog_die(Q_TEMP, "out of memory");
-		snprintf(lost[nlost++], sizeof *lost, "%s", db_message(db));
-		db_clear(db);
-	}
-	prog_check(db, db_commit(db));
-	for (size_t i = 0; i < nlost; i++)	/* told only now: standard error may block */
-		prog_warn("%s", lost[i]);
-	prog_exit(nlost > 0 ? Q_LOST : worst);
+	count = words(n, operands, "a claim such as 42.3.9f1c2ab0", record_claim, &c.list, &worst);
+	rc = prog_each(db, count, count, false, each_claim, &c, NULL);
+	prog_exit(rc > worst ? rc : worst);
+}
+
+static bool
+parse_id(const char *line, size_t n, struct claim *c)
+{
+	return record_id(line, n, &c->id);
+}
+
+/* Here the fence of a claim holds the place of an id in its list. */
+static int
+by_id(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x->fence < y->fence ? -1 : x->fence > y->fence;
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+
+	return x->fence < y->fence ? -1 : x->fence > y->fence;
+}
+
+size_t
+prog_ids(int n, char *const *operands, int64_t **ids, int *worst)
+{
+	struct claim *list;
+	size_t count = words(n, operands, "a job id such as 42", parse_id, &list, worst), once = 0;
+
+	for (size_t i = 0; i < count; i++)
+		list[i].fence = (int64_t)i;
+	if (count > 0)
+		qsort(list, count, sizeof *list, by_id);
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || list[i].id != list[i - 1].id)
+			list[once++] = list[i];
+	if (count > 0)
+		qsort(list, once, sizeof *list, by_place);
+	if ((*ids = malloc((once + 1) * sizeof **ids)) == NULL)
+		prog_die(Q_TEMP, "out of memory");
+	for (size_t i = 0; i < once; i++)
+		(*ids)[i] = list[i].id;
+	free(list);
+	return once;
 }
 
 int

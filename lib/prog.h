@@ -48,6 +48,18 @@ void prog_queues(char *const *queues, int n, int least);
  */
 _Noreturn void prog_claims(int n, char *const *operands,
     int (*each)(struct db *, const struct claim *, void *), void *arg);
+/*
+ * Ids of jobs from the operands, or with "-" from the lines of standard input (ids or job records); each once, in the order
+ * given.  A malformed one is named and makes *worst Q_DATA; the caller frees.
+ */
+size_t prog_ids(int n, char *const *operands, int64_t **ids, int *worst);
+/*
+ * Runs each() for i from 0 to n-1, in transactions of at most batch; adds as in db_begin().  When one is on disk, ids[i] is printed
+ * (not with -q, nor if ids is NULL) for what was Q_OK, and what was Q_NO, Q_NOINPUT or Q_LOST is named; other failures of
+ * each() undo the transaction and end the program, as does output that is lost.  Returns the largest of the statuses.
+ */
+enum { PROG_SAME = -1 };	/* each(): it is so already, print nothing */
+int prog_each(struct db *, size_t n, size_t batch, bool adds, int (*each)(struct db *, size_t i, void *), void *arg, const int64_t *ids);
 /* An each() that settles; arg is a struct job_settle. */
 int prog_settle(struct db *, const struct claim *, void *how);
 /* Option values, or die with 64 naming the option. */

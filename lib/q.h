@@ -237,12 +237,25 @@ int job_cancel(struct db *, int64_t id, int64_t now, const char **was);
 
 /*
  * Put a dead, done or cancelled job back: pending, due at due_ms, one generation on, its attempts unspent.
- * Q_NO: it is live; Q_NOINPUT: no such job.
+ * Q_NO: it is live, or its key belongs to a later job; Q_NOINPUT: no such job.
  */
 int job_replay(struct db *, int64_t id, int64_t due_ms);
+/* What job_replay() would say, by reading alone. */
+int job_replayable(struct db *, int64_t id);
+
+/* What can change between choosing a job and doing something to it.  Q_NOINPUT: no such job. */
+struct job_look { const char *state; int64_t generation; char queue[65]; };	/* state: a constant */
+int job_look(struct db *, int64_t id, struct job_look *);
+
+/*
+ * The jobs of a queue that a replay with a pace has left: how many are due after now and were not tried since their replay,
+ * and when the last of them is due.
+ */
+int job_paced(struct db *, const char *queue, int64_t now, int64_t *n, int64_t *last_ms);
 
 /* The job that holds a key.  Q_NOINPUT: none. */
 int job_of_key(struct db *, const char *queue, const char *key, int64_t *id);
+
 /* Calls each(id) for the unfinished jobs of an entity, in their order.  Stops like job_list(). */
 int job_of_entity(struct db *, const char *queue, const char *entity, int (*each)(int64_t id, void *), void *);
 

@@ -109,7 +109,7 @@ CREATE TABLE IF NOT EXISTS q_meta(                      -- version: of this sche
 -- What people set with qset and qpause: queue.mail/reset.slo=10s/99% is 'queue', 'mail/reset', 'slo', '10s/99%'.
 CREATE TABLE IF NOT EXISTS q_setting(
   kind TEXT NOT NULL,                     -- queue, rate, expect, credential
-  name TEXT NOT NULL,                     -- '' with queue: every queue (only paused)
+  name TEXT NOT NULL,                     -- '' with 'queue' is every queue (only paused)
   field TEXT NOT NULL,                    -- '' with rate and expect: the thing itself
   value TEXT NOT NULL,                    -- as it was given
   number INTEGER,                         -- the same where one number says it: ms, count

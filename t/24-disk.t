@@ -178,6 +178,19 @@ exits 0 'with room it settles, and once more is success' qdone - <claims
 is "$(count 'done') $(count claimed)" '5 0' '... all of it'
 sound 'the file is sound'
 
+# ---- what is dead ----
+
+disk 4m
+qinit
+qadd -q m one
+qfail --dead "$(qclaim m | jq -r .claim)"
+fill
+exits 74 'a dead job is not put back, to be work again' qreplay m
+said 'disk nearly full'
+exits 0 '... but looked for' qreplay -n m
+exits 0 '... and cancelled' qcancel 1
+is "$(count cancelled)" 1 '... which is on disk'
+
 # ---- nothing at all ----
 
 disk 1m

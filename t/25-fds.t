@@ -85,7 +85,7 @@ full 74 'qls: standard output: No space left' qls -j m
 full 74 'qls: standard output: No space left' qls --raw 1
 full 74 'qls: standard output: No space left' qls --counts
 full 74 'qls: standard output: No space left' qls 1
-for p in qinit qadd qclaim qrenew qdone qfail qls qwork; do
+for p in qinit qadd qclaim qrenew qdone qfail qcancel qreplay qls qwork; do
 	full 74 "^$p: standard output: No space left" $p --help
 	full 74 "^$p: standard output: No space left" $p --version
 done

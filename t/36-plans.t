@@ -82,6 +82,7 @@ my %seek = (
 	'list.c CLAIMED' => [ 'q_job_lease (queue=? AND lease_ms=? AND rowid>?)', 'q_job_lease (queue=? AND lease_ms>?)' ],
 	'list.c READY' => [ 'q_job_ready (queue=? AND priority=? AND ready_ms=? AND rowid>?)', 'q_job_ready (queue=? AND priority=? AND ready_ms>?)' ],
 	'list.c BLOCKED' => [ 'q_job_entity (queue=? AND entity=? AND event_ms=? AND rowid>?)', 'q_job_entity (queue=? AND (entity,event_ms)>(?,?))' ],
+	'job.c OF_ENTITY' => [ 'q_job_entity (queue=? AND entity=? AND event_ms=? AND rowid>?)', 'q_job_entity (queue=? AND entity=? AND event_ms>?)' ],
 	'list.c DEAD' => [ 'q_job_dead (queue=? AND rowid>?)' ],
 );
 
