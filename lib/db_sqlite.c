@@ -987,7 +987,7 @@ folder_of(struct db *db, char buf[PATH_MAX])
 static int
 cannot(int err)
 {
-	return err == EACCES || err == EPERM ? Q_PERM : Q_CREATE;
+	return err == EACCES || err == EPERM ? Q_PERM : err == EMFILE || err == ENFILE ? Q_TEMP : Q_CREATE;
 }
 
 static int
