@@ -351,8 +351,8 @@ room_check(struct db *db, bool adds, bool cut)
 	if (adds && left < low)
 		return db_fail(db, Q_IO, "%s: disk nearly full (%lld KiB left); adds are refused below %lld KiB so that "
 		    "running work can settle; make room", db->path, (long long)left / 1024, (long long)low / 1024);
-	/* No link is followed: others of the group can put one there. */
-	if (!adds && left < RESERVE_LOW && reserve_name(db, name) != NULL && (fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)) != -1) {
+	/* No link is followed and no pipe waited for: others of the group can put one there. */
+	if (!adds && left < RESERVE_LOW && reserve_name(db, name) != NULL && (fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) != -1) {
 		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
 			(void)!ftruncate(fd, 0);
 		close(fd);
