@@ -932,7 +932,7 @@ db_data_version(struct db *db)
 	int64_t v = db_step(s) == 1 ? db_col_int(s, 0) : -1;
 
 	db_reset(s);
-	return v;
+	return same_file(db) == Q_OK ? v : -1;	/* who only waits would wait for ever: nobody finds that file any more */
 }
 
 int
