@@ -371,9 +371,12 @@ add_many(void)
 	int64_t n, k, line, limit = batch != -1 ? batch : BULK_MAX;
 	struct reader r;
 	struct job_new j;
+	bool few;
 
-	if (spool_open(&spool) != Q_OK)
-		prog_die(Q_CREATE, "temporary file: %s; see TMPDIR", strerror(errno));
+	if (spool_open(&spool) != Q_OK) {
+		few = errno == EMFILE || errno == ENFILE;
+		prog_die(few ? Q_TEMP : Q_CREATE, "temporary file: %s; see %s", strerror(errno), few ? "ulimit -n" : "TMPDIR");
+	}
 	reader_init(&r, STDIN_FILENO, mode == '0' ? '\0' : '\n', mode == JSONL ? RECORD_MAX : JOB_PAYLOAD_MAX);
 	do {
 		spool_rewind(&spool);

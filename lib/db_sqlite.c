@@ -355,8 +355,8 @@ room_check(struct db *db, bool adds, bool cut)
 	if (adds && left < low)
 		return db_fail(db, Q_IO, "%s: disk nearly full (%lld KiB left); adds are refused below %lld KiB so that "
 		    "running work can settle; make room", db->path, (long long)left / 1024, (long long)low / 1024);
-	/* No link is followed: others of the group can put one there. */
-	if (!adds && left < RESERVE_LOW && reserve_name(db, name) != NULL && (fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)) != -1) {
+	/* No link is followed and no pipe waited for: others of the group can put one there. */
+	if (!adds && left < RESERVE_LOW && reserve_name(db, name) != NULL && (fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) != -1) {
 		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
 			(void)!ftruncate(fd, 0);
 		close(fd);
@@ -968,7 +968,7 @@ db_data_version(struct db *db)
 	int64_t v = db_step(s) == 1 ? db_col_int(s, 0) : -1;
 
 	db_reset(s);
-	return v;
+	return same_file(db) == Q_OK ? v : -1;	/* who only waits would wait for ever: nobody finds that file any more */
 }
 
 int
@@ -1023,7 +1023,7 @@ folder_of(struct db *db, char buf[PATH_MAX])
 static int
 cannot(int err)
 {
-	return err == EACCES || err == EPERM ? Q_PERM : Q_CREATE;
+	return err == EACCES || err == EPERM ? Q_PERM : err == EMFILE || err == ENFILE ? Q_TEMP : Q_CREATE;
 }
 
 static int

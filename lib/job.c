@@ -423,12 +423,16 @@ static int64_t
 boot_clock(struct db *db)
 {
 	char id[40];
-	int64_t ms = when_boot(id);
 	struct stmt *s;
+	int64_t ms;
 	bool same;
 
-	if (ms == -1) {
-		db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
+	errno = 0;
+	if ((ms = when_boot(id)) == -1) {
+		if (errno == EMFILE || errno == ENFILE)
+			db_fail(db, Q_TEMP, "the boot clock cannot be read: %s; see ulimit -n", strerror(errno));
+		else
+			db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
 		return -1;
 	}
 	s = db_prepare(db, BOOT);

@@ -97,6 +97,21 @@ wait
 is "$(cat race/err)" '' 'twelve at once all succeed'
 is "$(sort -n race/ids | tr '\n' ' ')" '1 2 3 4 5 6 7 8 9 10 11 12 ' '... into one file'
 
+# Creators take turns by flock(2) on the folder, which anybody may hold.
+mkdir locked
+mkfifo held end
+flock locked sh -c 'echo >held; read -r _ <end' &
+read -r _ <held
+refused 75 "^qinit: $PWD/locked: locked by another program \\(flock\\); try again later$" 'in a folder that another program locks' \
+    env Q_BUSY_TIMEOUT=50ms timeout 20 qinit locked/q.db
+is "$(ls -A locked)" '' '... makes nothing'
+qinit locked/q.db & pid=$! i=0
+until find "/proc/$pid/fd" -lname "$PWD/locked" 2>/dev/null | grep -q . || [ $((i += 1)) -gt 500 ]; do sleep 0.01; done
+echo >end
+exits 0 '... waits a while' wait $pid
+ok "$(test -f locked/q.db; echo $?)" '... and makes its file when the lock is gone'
+wait
+
 # ---- where ----
 
 exits 0 'Q_DB names the file' env Q_DB="$PWD/by-env.db" qinit

@@ -154,6 +154,36 @@ rm disk/fill
 exits 0 '... until there is some' qadd m x
 sound 'the file is sound'
 
+# ---- a reserve that is not ours ----
+
+# Others of the group can put anything in its place: it is neither emptied nor filled.
+disk 4m
+qinit
+echo precious >disk/other
+echo precious >elsewhere
+qadd -q m 1 && qclaim m >claims
+# KIND COMMAND, which makes the reserve
+for kind in 'a symbolic link@ln -s ../elsewhere' 'a symbolic link to the same disk@ln -s other' 'a second name@ln disk/other' 'a pipe@mkfifo' 'a folder@mkdir' \
+    'a link to nothing@ln -s gone'; do
+	rm -rf disk/fill "$Q_DB-reserve"
+	${kind#*@} "$Q_DB-reserve"
+	exits 0 "with room, a reserve that is ${kind%@*}" timeout 20 qinit
+	is "$(cat disk/other elsewhere)" 'precious
+precious' '... is not filled'
+	is "$(find disk -name gone) $(stat -c %s disk/other elsewhere | tr '\n' ' ')" ' 9 9 ' '... nor made'
+	fill
+	exits 74 '... without room' timeout 20 qrenew "$(jq -r .claim claims)"
+	is "$(cat disk/other elsewhere)" 'precious
+precious' '... it is not emptied'
+done
+rm -rf disk/fill "$Q_DB-reserve"
+qinit
+is "$(reserve)" 1048576 'a reserve of our own is filled'
+fill
+exits 0 '... without room' qrenew "$(jq -r .claim claims)"
+is "$(reserve)" 0 '... it is emptied'
+sound 'the file is sound'
+
 # ---- 1 MiB: too small for a reserve, so that the last byte stops everything, and loses nothing ----
 
 disk 1m

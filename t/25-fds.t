@@ -121,4 +121,53 @@ is "$(jq -r .claim first | qdone -; echo $?)" 0 '... what it read it can settle'
 is "$(qclaim -c 2000 wide | wc -l | tr -d ' ')" $((2000 - told)) '... and others get what was given back'
 sound 'after all'
 
+# ---- none to spare ----
+
+# few N CMD...: with N descriptors in all; prints the status
+few() {
+	_few=$1
+	shift
+	perl -e 'use POSIX (); POSIX::close($_) for 3 .. 63; exec @ARGV' sh -c 'ulimit -n "$0"; exec "$@"' "$_few" "$@" <in >out 2>err
+	echo $?
+}
+echo line >in
+rm -f q.db*
+qinit && qadd -q m x
+# Enough, or "not now" and nothing done: what comes between is no other trouble, and says where to look.
+enough() {	# STATUS CMD...: STATUS is what it gives when it has enough
+	_enough=$1 _codes='' _odd=''
+	shift
+	for n in 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+		rm -f new.db*
+		_jobs=$(sql 'SELECT count(*), sum(fence) FROM q_job')
+		_got=$(few $n "$@")
+		case $_got in
+		75)
+			grep -q "^$1: .*Too many open files" err || _odd="$_odd $n: $(cat err)"
+			[ "$(sql 'SELECT count(*), sum(fence) FROM q_job')$(find . -name 'new.db*')" = "$_jobs" ] || _odd="$_odd $n: something was done" ;;
+		"$_enough") ;;
+		*) _odd="$_odd $n: exit $_got" ;;
+		esac
+		_codes="$_codes$_got "
+	done
+	is "$_odd" '' "few descriptors: $*"
+	like "$_codes" "^75 .* $_enough \$" '... "not now" with four, and sixteen are enough'
+}
+enough 0 qadd m y
+enough 0 qadd --lines m
+enough 0 qls m
+enough 0 qls --counts
+enough 0 qls --raw 1
+enough 0 qclaim m
+enough 76 qdone 1.9.00000000
+enough 76 qrenew 1.9.00000000
+enough 76 qfail 1.9.00000000
+enough 0 qwork none -- true
+enough 0 qinit new.db
+for p in 'qadd m x' 'qls' 'qclaim m'; do
+	# shellcheck disable=SC2086
+	is "$(few 4 $p) $(cat err)" "75 ${p%% *}: $PWD/q.db: Too many open files; see ulimit -n" "... $p says which limit"
+done
+sound 'after them'
+
 done_testing

@@ -398,4 +398,64 @@ qfail "$(claim mail)"
 sqlite3 q.db 'UPDATE q_attempt SET prev = id'
 exits 0 'a ledger that bites its tail' timeout 20 qls 2
 
+fresh
+printf '%s\n' one two | qadd -q --lines mail
+sqlite3 q.db 'DELETE FROM q_body WHERE job = 2'
+for args in 2 '-j 2' '--raw 2' '' -j; do
+	# shellcheck disable=SC2086
+	exits 74 "a job whose payload is gone: qls $args" qls $args
+	is "$(cat err)" "qls: $PWD/q.db: job 2 has lost its payload; the file is damaged; restore a backup to a new name" '... names it'
+	is "$(grep -c two out) $(grep -o -e '"payload":null' -e '^payload.*' -e '^2.*' out)" '0 ' '... and shows none for it'
+done
+is "$(qls --raw 1)" one '... the others can be read'
+
+fresh
+odd="$(printf 'a\033[31m"\\\tb\302\205')"	# escape sequence, quote, backslash, tab, C1
+sqlite3 q.db "INSERT INTO q_count VALUES('$odd', 'done', 7);
+INSERT INTO q_job(queue, type, key, event_ms, due_ms, ready_ms, added_ms, worker) VALUES('$odd-', '$odd', '$odd', 1, 1, 1, 1, '$odd');
+INSERT INTO q_body VALUES(1, CAST('$odd' AS BLOB))"
+shown='a\x1b[31m"\\\tb\xc2\x85'
+exits 0 'a queue with an odd name: --counts' qls --counts
+is "$(cat out)" "$(printf '%s\t0\t0\t0\t7\t0\t0\t0\n%s-\t1\t0\t0\t0\t0\t0\t0' "$shown" "$shown")" '... is shown escaped'
+exits 0 '... in JSON' qls --counts -j
+is "$(jq -r .queue out)" "$(printf '%s\n%s-' "$odd" "$odd")" '... is a string like others'
+is "$(tr -d '[:print:]\n' <out | tr -d '\302\205')" '' '... without its control bytes'
+like "$(terminal 120 'qls --counts' | tr '\033' '!')" '^a.x1b\[31m"' '... on a terminal'
+exits 0 'the job' qls
+is "$(cut -f 1-3,6- out)" "$(printf '1\t%s-\tpending\t%s\t%s' "$shown" "$shown" "$shown")" '... in a list'
+qls -j | jq -r '.queue, .type, .key, .worker, .payload' >got
+is "$(cat got)" "$(printf '%s-\n%s\n%s\n%s\n%s' "$odd" "$odd" "$odd" "$odd" "$odd")" '... in JSON'
+qls 1 >got
+is "$(tr -d '[:print:]\n' <got)" '' '... and by itself: no control byte'
+
+fresh
+qadd -q mail x
+qfail -m why "$(claim mail)"
+forge="$(printf 'done\033[2K\nfailed\r')"
+sqlite3 q.db "UPDATE q_attempt SET outcome = '$forge', state = '$forge', worker = '$forge', reason = '$forge', result = CAST('$forge' AS BLOB), zone = '$forge'"
+exits 0 'an attempt with odd words' qls 1
+is "$(sed -n '/^attempts, /,$p' out)" 'attempts, the newest first:
+  1.1 done\x1b[2K\x0afailed\x0d -> done\x1b[2K\x0afailed\x0d  2026-06-02T12:00:00.000Z  late 0s  ran 0s  by done\x1b[2K\x0afailed\x0d
+      reason: done\x1b[2K\x0afailed\x0d
+      result: done\x1b[2K\x0afailed\x0d' '... is shown escaped'
+is "$(qls -j 1 | jq -r '.history[0] | .outcome, .state, .reason' | sort -u)" "$(printf '%s\n' "$forge" | sort -u)" '... and as it is in JSON'
+
+# A page ends within the rows of one entity, whose name says where the next begins.
+for name in "printf('%.300c', 'e')" "'a' || char(0) || 'b'"; do
+	fresh
+	sqlite3 q.db "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
+	INSERT INTO q_job(queue, entity, event_ms, due_ms, added_ms) SELECT 'mail', $name, 1, 1, 1 FROM n;
+	INSERT INTO q_body SELECT id, x'78' FROM q_job"
+	exits 74 "1,500 that wait, of the entity $name" timeout 20 qls mail
+	like "$(cat err)" "^qls: $PWD/q.db: job 1 has an entity that no program of q writes" '... are told'
+	is "$(cat out)" '' '... and not listed again and again'
+done
+fresh
+sqlite3 q.db "INSERT INTO q_count VALUES('a' || char(0) || 'b', 'done', 7)"
+for args in '' --counts '-j --counts'; do
+	# shellcheck disable=SC2086
+	exits 74 "a queue with a NUL in its name: qls $args" timeout 20 qls $args
+	like "$(cat err)" "^qls: $PWD/q.db: a queue has a name that no program of q writes" '... is told'
+done
+
 done_testing

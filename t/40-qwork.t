@@ -25,8 +25,17 @@ alive() {
 	while read -r _p; do ps -o pid= -o stat= -p "$_p"; done <pids | awk '$2 !~ /^Z/ { print $1 }'
 }
 none_alive() { [ -z "$(alive)" ]; }
+gone() { case $(ps -o stat= -p "$1") in ''|Z*) ;; *) return 1 ;; esac; }
+# That a background qwork ends, and how; what does not is killed, so that the test goes on.
+ends() {	# CODE NAME PID
+	until_ok gone "$3" || kill -9 "$3"
+	exits "$1" "$2" wait "$3"
+}
 lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 taken() { ! grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$1/status"; }	# no signal is pending
+state_of() { [ "$(sql "SELECT state FROM q_job WHERE id = $1")" = "$2" ]; }
+renewed() { [ "$(sql "SELECT lease_ms FROM q_job WHERE id = $1")" -gt "$2" ]; }
+expired() { [ "$(sql "SELECT lease_ms FROM q_job WHERE id = $1")" -lt "$(awk '{ printf "%d", $1 * 1000 }' /proc/uptime)" ]; }
 children() { ps -A -o pid= -o ppid= | awk -v p="$1" '$2 == p { print $1 }'; }
 
 # ---- usage ----
@@ -396,7 +405,7 @@ add mail x
 (unset Q_BOOT; exec qwork -l 1s mail -- ./slow) & pid=$!
 until_ok test -s go
 was=$(sql 'SELECT lease_ms FROM q_job')
-until_ok sh -c '[ "$(sqlite3 -readonly -cmd ".timeout 10000" q.db "SELECT lease_ms FROM q_job")" -gt "$0" ]' "$was"; ok $? 'the lease is renewed'
+until_ok renewed 1 "$was"; ok $? 'the lease is renewed'
 touch end
 exits 0 '... until the command ends' wait "$pid"
 
@@ -462,7 +471,7 @@ is "$(sql 'SELECT group_concat(state, " ") FROM q_job')" 'failed pending' '... a
 
 hold() {	# the file is busy until fd 9 is closed
 	rm -f held
-	{ echo 'BEGIN IMMEDIATE; SELECT 1;'; cat fifo; } | sqlite3 q.db >held &
+	{ echo 'BEGIN IMMEDIATE; SELECT 1;'; cat fifo; } | sqlite3 -cmd '.timeout 10000' q.db >held &
 	exec 9>fifo
 	until_ok test -s held
 }
@@ -495,6 +504,144 @@ like "$(cat qerr)" "^qwork: $PWD/q.db: " '... is told'
 is "$(wc -l <qerr | tr -d ' ')" 1 '... once'
 none_alive; ok $? '... and what ran is ended'
 is "$(sql 'SELECT group_concat(state, " ") FROM q_job')" 'claimed claimed' '... and claimed until the lease is over'
+
+# A pipe of messages that is full, and whose reader does not read.
+mkfifo errors
+exec 8<>errors
+perl -e 'open my $f, ">", "errors"; fcntl $f, 4, 2048; 1 while syswrite $f, "x" x 4096; 1 while syswrite $f, "x"'
+fresh
+printf '%s\n' 1 2 | add --lines mail
+(unset Q_BOOT; exec qwork -v -P 2 -l 1s mail -- sh -c '[ "$(cat)" = 2 ] || exec ./slow' 2>errors 8<&-) & pid=$!
+until_ok state_of 2 'done'
+was=$(sql 'SELECT lease_ms FROM q_job WHERE id = 1')
+until_ok renewed 1 "$was"; ok $? 'messages that nobody reads do not stop the heartbeat'
+touch end
+until_ok state_of 1 'done'; ok $? '... nor what comes next'
+exec 8<&-
+ends 0 '... nor the end' "$pid"
+is "$(attempt 1)" 'done|0|||whole' '... and nothing else suffers'
+
+# A wait for the file that is longer than the lease of what runs.
+fresh
+rm -f runs.*
+printf '%s\n' 1 2 | add --lines mail
+(unset Q_BOOT; export Q_BUSY_TIMEOUT=1m; exec qwork -P 2 -l 3s mail -- sh -c 'echo run >>"runs.$Q_ID"
+	until [ -e "end.$Q_ID" ]; do sleep 0.01; done' 2>qerr) & pid=$!
+until_ok test -s runs.1
+until_ok test -s runs.2
+hold
+touch end.2				# settling it waits, and the heartbeat of the other is not due yet
+until_ok expired 1
+exec 9>&-
+until_ok state_of 2 'done'
+is "$(sql 'SELECT state, fence FROM q_job WHERE id = 1') $(sql 'SELECT count(*) FROM q_attempt')" 'claimed|1 1' \
+    'after a long wait for the file its own claims are not found over'
+ok "$(expired 1; echo $((! $?)))" '... they are renewed first'
+touch end.1
+ends 0 '... and settled' "$pid"
+is "$(cat runs.1 qerr) $(attempt 1)" 'run done|0|||' '... by the one run there was'
+wait
+
+# ---- a command that turns against its minder ----
+
+begin --grace 100ms mail -- sh -c 'kill -STOP $PPID; echo $$ >>pids; echo >go; exec sleep 60'
+kill -TERM "$pid"
+ends 75 'a minder that its command has stopped: TERM' "$pid"
+is "$(attempt 1)" 'released||15|its worker was stopped|' '... ends the command in time'
+none_alive; ok $? '... and nothing is left'
+is "$(cat qerr)" '' '... without a word'
+fresh
+add mail x
+(unset Q_BOOT; exec qwork -l 1s mail -- sh -c 'kill -STOP $PPID; echo whole') & pid=$!
+ends 0 '... the next heartbeat wakes it' "$pid"
+is "$(attempt 1)" 'done|0|||whole' '... and the job is settled'
+begin -P 3 -c 1 --grace 100ms mail -- ./slow
+# shellcheck disable=SC2046	# numbers
+kill -STOP $(children "$pid")
+kill -TERM "$pid"
+ends 75 'idle minders that somebody has stopped' "$pid"
+is "$(attempt 1)" 'released||15|its worker was stopped|' '... end, too'
+
+# What forks and ends, and so on, until ./chain is gone (or two minutes are over).  Whoever runs has the lock.
+cat >chain <<'END'
+use POSIX ();
+open my $lock, ">", "lock" or die;
+flock $lock, 2;
+$^F = 255;
+$SIG{$_} = "IGNORE" for qw(TERM HUP INT);
+setpgrp if $ARGV[0];
+open my $go, ">", "go";
+print $go "go\n";
+close $go;
+my $end = time + 120;
+while (-e "chain" && time < $end) { my $pid = fork; POSIX::_exit(0) if !defined $pid || $pid }
+END
+unlocked() { flock -n lock true; }
+for group in 0 1; do
+	fresh
+	add mail x
+	exits 0 "children that fork for ever, in group $group" timeout -k 1 60 qwork mail -- sh -c 'perl chain "$0" & until [ -s go ]; do sleep 0.01; done; echo whole' $group
+	is "$(attempt 1)" 'done|0|||whole' '... the job is done'
+	unlocked; ok $? '... and none is left'
+	begin mail -- sh -c 'echo $$ >>pids; perl chain "$0" & exec sleep 60' $group
+	children "$pid" >>pids
+	kill -9 "$pid"
+	wait "$pid" 2>/dev/null
+	until_ok unlocked; ok $? '... after kill -9 of qwork: none is left'
+	until_ok none_alive; ok $? '... nor the minder'
+done
+fresh
+add mail x
+exits 0 '... at the time limit' timeout -k 1 60 qwork --limit 200ms mail -- sh -c 'perl chain & exec sleep 60'
+is "$(attempt 1)" 'failed||15|time limit 200ms|' '... which counts'
+unlocked; ok $? '... and none is left'
+begin --grace 100ms mail -- sh -c 'echo $$ >>pids; perl chain & exec sleep 60'
+kill -TERM "$pid"
+ends 75 '... at TERM' "$pid"
+unlocked; ok $? '... and none is left'
+rm chain
+
+# What qwork may not kill: another user's.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && cp "$(command -v setpriv)" su && chmod 4755 su && chmod 755 . &&
+    cp "$(command -v qwork)" "$(command -v qadd)" "$(command -v qinit)" . && mkdir -m 777 his &&
+    setpriv --reuid 4001 --clear-groups ./su --reuid 0 true 2>/dev/null; then
+	export Q_DB="$PWD/his/q.db"
+	setpriv --reuid 4001 --clear-groups ./qinit
+	setpriv --reuid 4001 --clear-groups ./qadd -q mail x
+	exits 0 'a child that may not be killed' timeout -k 1 60 setpriv --reuid 4001 --clear-groups ./qwork mail -- \
+	    sh -c './su --reuid 0 sleep 300 >/dev/null 2>&1 & until [ "$(ps -o user= -p $!)" = root ]; do sleep 0.01; done; echo $! >his/pid; echo whole'
+	is "$(attempt 1)" 'done|0|||whole' '... does not hold qwork up'
+	kill "$(cat his/pid)"; ok $? '... and is left'
+	export Q_DB="$PWD/q.db"
+fi
+
+# ---- another file under its name ----
+
+for how in moved replaced; do
+	fresh
+	rm -rf was
+	qwork --follow mail -- sh -c 'echo ran >>go' 2>qerr & pid=$!
+	add mail x
+	until_ok state_of 1 'done'
+	mkdir was
+	mv q.db* was
+	[ $how = moved ] || { qinit; add mail new; }
+	before=$(cat was/q.db was/q.db-wal q.db* 2>/dev/null | cksum)
+	ends 78 "a file that is $how while qwork --follow waits" "$pid"
+	is "$(cat qerr)" "qwork: $PWD/q.db: removed or replaced while it was open; nothing was changed; start again" '... ends it'
+	is "$(cat was/q.db was/q.db-wal q.db* 2>/dev/null | cksum)" "$before" '... and nothing was written'
+
+	rm -rf was
+	begin -c 1 mail -- ./slow
+	mkdir was
+	mv q.db* was
+	[ $how = moved ] || { qinit; add mail new; }
+	before=$(cat was/q.db was/q.db-wal q.db* 2>/dev/null | cksum)
+	touch end
+	ends 78 '... while a command runs' "$pid"
+	is "$(cat qerr)" "qwork: $PWD/q.db: removed or replaced while it was open; nothing was changed; start again" '... ends it'
+	is "$(cat was/q.db was/q.db-wal q.db* 2>/dev/null | cksum)" "$before" '... and nothing was written'
+done
 
 # ---- a job that kills its workers ----
 
