@@ -199,8 +199,8 @@ queue.mail.dead_to^0123456789012345678901234567890123456789012345678901234567890
 queue.mail.keys^always^$keys
 queue.mail.keys^30^$keys
 queue.mail.backoff^5s^ is not BASE..CAP, such as 5s..10m
-queue.mail.backoff^5s..^ an empty duration
-queue.mail.backoff^..5s^ an empty duration
+queue.mail.backoff^5s..^ is not BASE..CAP, such as 5s..10m
+queue.mail.backoff^..5s^ is not BASE..CAP, such as 5s..10m
 queue.mail.backoff^5..10^$unit
 queue.mail.backoff^10m..5s^ must not begin above its cap, nor the cap be 0
 queue.mail.backoff^0..0^ must not begin above its cap, nor the cap be 0
@@ -210,6 +210,8 @@ expect.mail^daily^$expect
 expect.mail^by 06:00^$expect
 expect.mail^by 06:00 Berlin^$expect
 expect.mail^by 24:00 UTC^$expect
+expect.mail^by 06:00,UTC^$expect
+expect.mail^by 06:00:00 UTC^$expect
 expect.mail^by 6:00 UTC^$expect
 expect.mail^by 06:60 UTC^$expect
 expect.mail^by 06.00 UTC^$expect
