@@ -272,8 +272,10 @@ turn(bool renew, int n)
 			start(s, &claims[next++]);
 	left -= got;
 	next_due = -1;
-	if (n > 0 && !(look = got == n || want.more))
-		ask_next();
+	if (n > 0 && !(look = got == n || want.more)) {
+		ask_next();		/* what became due, or got a token, since the claim looked is no reason to end */
+		look = next_due != -1 && when_now() >= next_due;
+	}
 }
 
 /* ---- waiting ------------------------------------------------------------- */
@@ -324,10 +326,12 @@ rest(void)
 	struct pollfd p[PARALLEL_MAX + 1];
 	bool watch = room() > 0 && !look;
 	int64_t now = when_elapsed(), wall = when_now(), at = min(grace_at, giveup_at);
-	int hints = watch ? db_watch(db) : -1;
+	int hints = watch ? db_watch(db) : -1, ready;
 
 	if (retry_at > now)
 		at = min(at, retry_at);
+	else if (look && room() > 0)	/* the claim stopped early */
+		at = now;
 	if (count(RUNS) > 0)
 		at = min(at, now + renew_at - when_elapsed());
 	if (watch && !changed())
@@ -337,7 +341,7 @@ rest(void)
 	for (int i = 0; i < nslots; i++)
 		p[i] = (struct pollfd){ .fd = minders[i].fd, .events = POLLIN };
 	p[nslots] = (struct pollfd){ .fd = hints, .events = POLLIN };
-	if (prog_poll(p, (nfds_t)nslots + 1, at > now ? at - now : 0) > 0)
+	if ((ready = prog_poll(p, (nfds_t)nslots + 1, at > now ? at - now : 0)) > 0)
 		for (EACH_SLOT(s))
 			if (p[s - slots].revents != 0) {
 				finish(s);
@@ -346,7 +350,8 @@ rest(void)
 	if (watch) {			/* the hint comes with a commit's first write, and so before it can be seen */
 		nap = p[nslots].revents != 0 ? 1 : min(2 * nap, SLOW_MS);
 		db_watch_drain(db);
-		changed();
+		if (!changed() && ready == 0)
+			ask_next();	/* rates and leases run on the boot clock: the wall may have been set, or stand still */
 		look |= when_now() >= next_due;
 	}
 	if (prog_signal != 0 && closed_by != 0)
