@@ -42,7 +42,7 @@ rate_parse(const char *s, struct rate *r, const char **why)
 	if (!text_int(count, 1, 1000000, &n) || !when_duration(per, &ms, &(const char *){ NULL }) || ms == 0 ||
 	    (plus != NULL && !text_int(plus + 1, 1, 1000000, &r->burst)))
 		return false;
-	r->period_us = ms * 1000 / n;
+	r->period_us = n <= ms * 1000 ? (ms * 1000 + n - 1) / n : 0;	/* rounded so that it is never exceeded */
 	*why = "is more than a million a second, or its burst lasts longer than 10 years";
 	return r->period_us > 0 && r->burst <= INT64_C(315360000000000) / r->period_us;
 }
