@@ -28,7 +28,8 @@ CREATE TRIGGER q_outbox_add INSTEAD OF INSERT ON q_outbox BEGIN
   INSERT INTO q_job(queue, type, key, entity, priority, due_ms, event_ms, ready_ms, until_ms, added_ms)
     SELECT NEW.queue, coalesce(NEW.type, ''), NEW.key, NEW.entity, coalesce(NEW.priority, 5), due, coalesce(NEW.event_ms, due),
            CASE WHEN NEW.entity IS NULL THEN due END,
-           due + (SELECT number FROM q_setting WHERE kind = 'queue' AND name = NEW.queue AND field = 'window'), now
+           due + (SELECT number FROM q_setting WHERE kind = 'queue' AND name = NEW.queue AND field = 'window'
+                     AND number BETWEEN 1 AND 315360000000), now
       FROM (SELECT now, coalesce(NEW.due_ms, now) AS due
               FROM (SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now))
      WHERE NEW.key IS NULL

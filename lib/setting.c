@@ -27,10 +27,10 @@ static const char PUT[] =
 	"INSERT INTO q_setting VALUES(:kind, :name, :field, :value, :number, :now)\n"
 	"    ON CONFLICT(kind, name, field) DO UPDATE SET value = excluded.value, number = excluded.number,\n"
 	"        set_ms = CASE field WHEN 'paused' THEN set_ms ELSE excluded.set_ms END\n"
-	" WHERE value <> excluded.value";
+	" WHERE value <> excluded.value OR number IS NOT excluded.number";
 static const char UNSET[] = "DELETE FROM q_setting WHERE kind = :kind AND name = :name AND field = :field";
 static const char OF_QUEUE[] =
-	"SELECT name, field, value, number FROM q_setting WHERE kind = 'queue' AND name IN ('', :queue)";
+	"SELECT name, field, value FROM q_setting WHERE kind = 'queue' AND name IN ('', :queue)";
 
 static struct {			/* what setting_queue() read last, in which transaction */
 	const struct db *db;
@@ -414,13 +414,18 @@ setting_check(struct db *db, const struct setting *set)
 
 /* ---- for claims and settlements ---- */
 
+/* The value counts, as qset shows it; one that qset would refuse, of another program's making, is none. */
 static void
-take_field(struct queue_set *q, const char *field, const char *value, int64_t number)
+take_field(struct queue_set *q, const char *field, const char *value)
 {
+	const struct field *f = field_of("queue", field);
 	const char *why;
+	int64_t number;
 
-	if (strcmp(field, "rate") == 0 && !rate_parse(value, &q->rate, &why))
-		q->rate.period_us = 0;
+	if (f == NULL || !good_value(f->type, value, &number, &why))
+		return;
+	if (strcmp(field, "rate") == 0)
+		rate_parse(value, &q->rate, &why);
 	else if (strcmp(field, "limit") == 0)
 		snprintf(q->limit, sizeof q->limit, "%s", value);
 	else if (strcmp(field, "dead_to") == 0)
@@ -437,8 +442,8 @@ take_field(struct queue_set *q, const char *field, const char *value, int64_t nu
 		q->attempts = number;
 	else if (strcmp(field, "window") == 0)
 		q->window_ms = number;
-	else if (strcmp(field, "backoff") == 0 && !when_range(value, &q->base_ms, &q->cap_ms, &why))
-		q->base_ms = q->cap_ms = -1;
+	else if (strcmp(field, "backoff") == 0)
+		when_range(value, &q->base_ms, &q->cap_ms, &why);
 }
 
 const struct queue_set *
@@ -458,7 +463,7 @@ setting_queue(struct db *db, const char *queue)
 		if (strcmp(db_col_text(s, 1), "paused") == 0)
 			q->paused = true;
 		else if (*db_col_text(s, 0) != '\0')
-			take_field(q, db_col_text(s, 1), db_col_text(s, 2), db_col_int(s, 3));
+			take_field(q, db_col_text(s, 1), db_col_text(s, 2));
 	last.db = db;
 	last.turn = turn;
 	snprintf(last.queue, sizeof last.queue, "%s", queue);
