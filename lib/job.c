@@ -117,7 +117,7 @@ static const char MARK[] =
 	"INSERT INTO q_entity SELECT queue, entity, event_ms FROM q_job WHERE id = :id\n"
 	"    ON CONFLICT(queue, entity) DO UPDATE SET event_ms = excluded.event_ms WHERE excluded.event_ms > event_ms";
 
-/* Live claims, as far as they matter; of a queue that nobody claims from any more none is taken back. */
+/* Live claims, as far as they matter; one whose lease is over is none, though nobody has taken it back yet. */
 static const char LIVE[] = "SELECT count(*) FROM (SELECT 1 FROM q_job WHERE queue = :queue AND lease_ms > :boot LIMIT :n)";
 static const char SHARING[] = "SELECT name FROM q_setting WHERE kind = 'queue' AND field = 'limit' AND value = :limit";
 
@@ -168,7 +168,8 @@ static const char REPLAY[] =
 	"   SET state = 'pending', due_ms = :due, ready_ms = CASE WHEN entity IS NULL THEN :due END, finished_ms = NULL,\n"
 	"       nonce = NULL, generation = generation + 1, spent = 0, lost = 0, deferred = 0, defer_from_ms = NULL,\n"
 	"       until_ms = :due + coalesce(window_ms, (SELECT number FROM q_setting\n"
-	"                                               WHERE kind = 'queue' AND name = queue AND field = 'window'))\n"
+	"                                               WHERE kind = 'queue' AND name = queue AND field = 'window'\n"
+	"                                                 AND number BETWEEN 1 AND 315360000000))\n"
 	" WHERE id = :id AND (state = 'dead' OR state = 'done' OR state = 'cancelled')\n"
 	"RETURNING queue, entity";
 
@@ -670,8 +671,11 @@ job_settle(struct db *db, const struct claim *c, const struct job_settle *how, i
 
 /* ---- claiming ---- */
 
-/* Claims whose lease is over are taken back here, by whoever claims next, so nothing else must run. */
-static int
+/*
+ * Claims whose lease is over are taken back here, by whoever claims next, so nothing else must run.
+ * True: there may be more of them.
+ */
+static bool
 rescue(struct db *db, const struct job_want *w, const char *queue, int64_t boot, int64_t now)
 {
 	static const struct job_settle LOST = { .outcome = OUT_LOST, .due_ms = -1, .count = -1, .exit = -1, .signal = -1,
@@ -696,7 +700,7 @@ rescue(struct db *db, const struct job_want *w, const char *queue, int64_t boot,
 				w->dead->id[w->dead->n] = ended[i].id;
 			w->dead->n++;
 		}
-	return db_status(db);
+	return n == RESCUE_MAX;
 }
 
 /* ---- what lets only so many through ---- */
@@ -719,7 +723,14 @@ struct lane {				/* one queue of a claim */
 	struct gate *gate[4];
 };
 
-struct lanes { struct lane *lane; struct gate *gates; int n, ngates; int64_t boot; };
+struct lanes {
+	struct lane *lane;
+	struct gate *gates;
+	int n, ngates;
+	int64_t boot;
+	const struct job_want *claimer;	/* NULL: nothing is claimed, it only looks */
+	bool more;			/* there may be more claims to take back */
+};
 
 static int64_t
 live(struct db *db, const char *queue, int64_t boot, int64_t most)
@@ -755,8 +766,11 @@ add_gate(struct db *db, struct lanes *ls, struct lane *l, const char *kind, cons
 	} else {
 		s = db_prepare(db, SHARING);
 		db_text(s, ":limit", name + 1);
-		while (g->left > 0 && db_step(s) == 1)
+		while (g->left > 0 && db_step(s) == 1) {
+			if (ls->claimer != NULL)	/* or a late renewal would make one too many of it */
+				ls->more |= rescue(db, ls->claimer, db_col_text(s, 0), ls->boot, now);
 			g->left -= live(db, db_col_text(s, 0), ls->boot, most);
+		}
 		db_reset(s);
 	}
 }
@@ -788,13 +802,13 @@ lanes_free(struct lanes *ls)
 
 /* What is set for the queues of a claim, and how many each gate lets through now. */
 static int
-lanes_read(struct db *db, const struct job_want *w, int64_t boot, int64_t now, struct lanes *ls)
+lanes_read(struct db *db, const struct job_want *w, bool claims, int64_t boot, int64_t now, struct lanes *ls)
 {
 	const struct queue_set *set;
 	char limit[65];
 
 	*ls = (struct lanes){ .lane = calloc((size_t)w->nqueues, sizeof *ls->lane),
-	    .gates = calloc((size_t)w->nqueues * 4, sizeof *ls->gates), .boot = boot };
+	    .gates = calloc((size_t)w->nqueues * 4, sizeof *ls->gates), .boot = boot, .claimer = claims ? w : NULL };
 	if (ls->lane == NULL || ls->gates == NULL)
 		db_fail(db, Q_TEMP, "out of memory");
 	for (int i = 0; i < w->nqueues && db_status(db) == Q_OK; i++) {
@@ -845,12 +859,29 @@ sooner(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+struct candidates { struct candidate *v; size_t n, cap; };
+
+static void
+add_candidate(struct db *db, struct candidates *found, const struct candidate *c)
+{
+	struct candidate *v;
+
+	if (found->n == found->cap) {
+		if ((v = realloc(found->v, (found->cap == 0 ? 16 : 2 * found->cap) * sizeof *v)) == NULL) {
+			db_fail(db, Q_TEMP, "out of memory");
+			return;
+		}
+		found->v = v;
+		found->cap = found->cap == 0 ? 16 : 2 * found->cap;
+	}
+	found->v[found->n++] = *c;
+}
+
 /* The oldest of one priority in one queue: with ageing, too, its best. */
-static int
-pick(struct db *db, const struct job_want *w, struct lane *l, int priority, int64_t now, int64_t n, struct candidate *found)
+static void
+pick(struct db *db, const struct job_want *w, struct lane *l, int priority, int64_t now, int64_t n, struct candidates *found)
 {
 	struct stmt *s = db_prepare(db, w->type != NULL ? PICK_TYPE : PICK);
-	int k = 0;
 
 	db_text(s, ":queue", l->queue);
 	if (w->type != NULL)
@@ -859,15 +890,15 @@ pick(struct db *db, const struct job_want *w, struct lane *l, int priority, int6
 	db_int(s, ":now", now);
 	db_int(s, ":n", n);
 	while (db_step(s) == 1) {
-		found[k] = (struct candidate){ .rank = priority, .id = db_col_int(s, 0), .ready = db_col_int(s, 1),
+		struct candidate c = { .rank = priority, .id = db_col_int(s, 0), .ready = db_col_int(s, 1),
 		    .fence = db_col_int(s, 2), .lane = l };
+
 		if (l->age_ms > 0)
-			found[k].rank -= (now - found[k].ready) / l->age_ms;
-		if (found[k].rank < 0)
-			found[k].rank = 0;
-		k++;
+			c.rank -= (now - c.ready) / l->age_ms;
+		if (c.rank < 0)
+			c.rank = 0;
+		add_candidate(db, found, &c);
 	}
-	return k;
 }
 
 static void
@@ -924,25 +955,23 @@ static int
 claim_some(struct db *db, const struct job_want *w, struct lanes *ls, int from, int to, int64_t lease, int64_t now, int n,
     struct claim *claims, int *skipped)
 {
-	struct candidate *found = calloc((size_t)n * (size_t)ls->n * (size_t)(to - from), sizeof *found);
-	int k = 0, got = 0;
+	struct candidates found = { .v = NULL };
+	int got = 0;
 
-	if (found == NULL) {
-		db_fail(db, Q_TEMP, "out of memory");
-		return 0;
-	}
 	for (struct lane *l = ls->lane; l < ls->lane + ls->n; l++)
 		for (int p = from; p < to && room(l) > 0; p++)
-			k += pick(db, w, l, p, now, room(l) < n ? room(l) : n, found + k);
-	if (ls->n > 1 || to > from + 1)
-		qsort(found, (size_t)k, sizeof *found, sooner);
-	for (int i = 0; i < k && got < n && db_status(db) == Q_OK; i++) {
-		if (found[i].lane->skip_stale && superseded(db, w, &found[i], now))
+			pick(db, w, l, p, now, room(l) < n ? room(l) : n, &found);
+	if (found.n > 1 && (ls->n > 1 || to > from + 1))
+		qsort(found.v, found.n, sizeof *found.v, sooner);
+	for (size_t i = 0; i < found.n && got < n && db_status(db) == Q_OK; i++) {
+		const struct candidate *c = &found.v[i];
+
+		if (c->lane->skip_stale && superseded(db, w, c, now))
 			++*skipped;
-		else if (room(found[i].lane) > 0)
-			take(db, w, &found[i], lease, now, &claims[got++]);
+		else if (room(c->lane) > 0)
+			take(db, w, c, lease, now, &claims[got++]);
 	}
-	free(found);
+	free(found.v);
 	return got;
 }
 
@@ -952,23 +981,24 @@ job_claim(struct db *db, struct job_want *w, int64_t now, struct claim *claims, 
 	int64_t boot = boot_clock(db);
 	struct lanes ls;
 	int to, skipped, all = 0;
-	bool aged = false;
+	bool aged = false, more = false;
 
 	*got = 0;
 	w->more = false;
 	for (int i = 0; i < w->nqueues; i++)
 		if (!text_repeated(w->queues, i))
-			rescue(db, w, w->queues[i], boot, now);
-	lanes_read(db, w, boot, now, &ls);
+			more |= rescue(db, w, w->queues[i], boot, now);
+	lanes_read(db, w, true, boot, now, &ls);
 	for (int i = 0; i < ls.n; i++)
 		aged |= ls.lane[i].age_ms > 0;
-	for (int p = 0; p < PRIORITIES && *got < w->n && !w->more && db_status(db) == Q_OK; p = skipped > 0 ? p : to) {
+	/* What was skipped may have let a job of any priority of its entity through: begin again. */
+	for (int p = 0; p < PRIORITIES && *got < w->n && all < SKIP_MAX && db_status(db) == Q_OK; p = skipped > 0 ? 0 : to) {
 		to = aged ? PRIORITIES : p + 1;
 		skipped = 0;
 		*got += claim_some(db, w, &ls, p, to, boot + w->lease_ms, now, w->n - *got, claims + *got, &skipped);
 		all += skipped;
-		w->more = all >= SKIP_MAX;
 	}
+	w->more = more || ls.more || all >= SKIP_MAX;
 	for (struct gate *g = ls.gates; g < ls.gates + ls.ngates; g++)
 		if (g->kind != NULL && g->taken > 0)
 			rate_take(db, g->kind, g->name, &g->rate, boot, g->taken);
@@ -1008,7 +1038,7 @@ job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at, bool
 		*limited = false;
 	if (boot == -1)
 		return db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
-	lanes_read(db, w, boot, now, &ls);
+	lanes_read(db, w, false, boot, now, &ls);
 	for (struct lane *l = ls.lane; l < ls.lane + ls.n; l++) {
 		if (l->paused)
 			continue;
