@@ -78,6 +78,12 @@ is "$(sql "SELECT sum(state = 'claimed' AND queue = 'a'), sum(state = 'claimed')
 seq 5 | qadd -q --lines c
 is "$(at 9000 claims a b c)" 5 'a queue without a limit beside two that wait'
 
+# A period that is no whole number of microseconds: rather too long than too short.
+fresh
+seq 2000 | qadd -q --lines m
+set_ queue.m.rate=400/1ms+1000
+is "$(at 0 qclaim -c 2000 m | n),$(at 2 qclaim -c 2000 m | n)" 1000,666 'a rate is never exceeded, though it has to be rounded'
+
 # Waiting for it.
 fresh
 seq 4 | qadd -q --lines m
@@ -92,7 +98,17 @@ set_ queue.m.rate=1/1h
 seq 2 | qadd -q --lines m
 until [ -n "$(qclaim m)" ]; do :; done	# the token of the claim before may still be out
 is "$(timeout 60 qclaim --wait 100ms m | claimed)" '' '... but no longer than asked'
-export Q_NOW=2026-06-02T12:00:00Z Q_BOOT=b1:1000000
+fresh
+seq 150 | qadd -q --lines m
+set_ queue.m.rate=100/s+20
+exits 0 'qwork at a rate that is about its own' timeout 60 qwork m -- true
+is "$(sql "SELECT count(*) FROM q_job WHERE state <> 'done'")" 0 '... does all, though a token comes just after it has looked'
+export Q_NOW=2026-06-02T12:00:00Z
+seq 3 | qadd -q --lines m
+set_ queue.m.rate=1/100ms
+exits 0 'while the wall clock stands still' timeout 60 qwork m -- true
+is "$(sql "SELECT count(*) FROM q_job WHERE state <> 'done'")" 0 '... the tokens come'
+export Q_BOOT=b1:1000000
 
 # ---- concurrency ----
 
@@ -128,6 +144,55 @@ set_ rate.p.concurrency=1 queue.a.limit=p queue.b.limit=p
 qclaim -l 10s b >/dev/null
 is "$(at 9999 claims a)" 0 'a place that is taken in a queue'
 is "$(at 10000 claims a)" 1 '... is free when the lease is over, though nobody claims from that queue any more'
+
+fresh
+qadd -q a x
+qadd -q b x
+set_ rate.p.concurrency=1 queue.a.limit=p queue.b.limit=p
+late=$(at 0 qclaim -l 1s b | jq -r .claim)
+is "$(at 2000 claims a)" 1 'who has taken that place'
+exits 76 '... keeps it, for a late renewal comes too late' env Q_BOOT=b1:1002001 qrenew "$late"
+is "$(sql "SELECT queue, state, lost FROM q_job ORDER BY 1")" "$(printf 'a|claimed|0\nb|failed|1')" '... and the cap holds'
+
+fresh
+qadd -q a x
+qadd -q b x
+set_ rate.p.concurrency=1 queue.a.limit=p queue.b.limit=p
+unset Q_BOOT
+qclaim -l 1s b >/dev/null
+exits 0 'qwork --follow sees such a lease end, too' timeout 60 qwork --follow -c 1 a -- true
+export Q_BOOT=b1:1000000
+
+# More leases that are over than one claim takes back.
+fresh
+set_ queue.m.attempts=1
+seq 250 | qadd -q --lines m
+qclaim -l 1s -c 250 m >/dev/null
+is "$(at 9000 timeout 60 qwork m -- true 2>&1 | n)" 48 'qwork finds 250 claims that were lost for good'	# 16 of each 100 are named
+is "$(qls --counts)" "$(printf 'm\t0\t0\t0\t0\t250\t0\t0')" '... all of them'
+
+# Many queues: room for what is there, not for what might be.
+fresh
+queues=$(seq -f q%.0f 200)
+for q in $queues; do echo "{\"queue\":\"$q\",\"payload\":1}"; done | qadd -q --jsonl
+set_ queue.q1.age=1ms
+# shellcheck disable=SC2086,SC3045
+is "$(ulimit -v 200000 && qclaim -V >/dev/null 2>&1 || ulimit -v unlimited; qclaim -c 10000 $queues | n)" 200 'up to 10,000 of 200 queues in little memory'
+
+# ---- what other programs write into q_setting ----
+
+fresh
+seq 9 | qadd -q --lines m
+sqlite3 q.db "INSERT INTO q_setting VALUES('queue', 'm', 'concurrency', '2', NULL, 1), ('queue', 'm', 'age', '5m', -7, 1),
+    ('queue', 'm', 'attempts', '0', 0, 1), ('queue', 'm', 'rate', 'fast', 1, 1), ('queue', 'm', 'dead_to', '../x', NULL, 1),
+    ('queue', 'm', 'limit', 'none', NULL, 1), ('queue', 'm', 'window', '-1', 9223372036854775807, 1), ('queue', 'm', 'what', 'x', 1, 1)"
+is "$(qclaim -c 9 m | tee got | n)" 2 'the value counts, as qset shows it'
+settle qfail --dead <got
+is "$(qls --counts)" "$(printf 'm\t7\t0\t0\t0\t2\t0\t0')" '... and what qset would refuse does not'
+qinit --outbox
+exits 0 '... nor does it stop an application' sqlite3 q.db "INSERT INTO q_outbox(queue, payload) VALUES('m', 'x')"
+set_ queue.m.concurrency=2
+is "$(sql "SELECT number FROM q_setting WHERE field = 'concurrency'")" 2 'qset mends a number that does not say what its value says'
 
 # ---- ageing ----
 
@@ -243,6 +308,17 @@ perl -e 'print qq({"entity":"ana","event_ms":$_,"payload":$_}\n) for 1 .. 2500; 
 is "$(qclaim m | claimed)" 'bo ' '2,500 that are out of date do not hide what is not'
 is "$(sql "SELECT count(*) FROM q_attempt WHERE outcome = 'superseded'")" 2500 '... all settled'
 is "$(sql 'PRAGMA integrity_check; SELECT count(*) FROM q_job WHERE head = 1')" "$(printf 'ok\n1')" '... and the file is sound'
+
+fresh
+set_ queue.m.stale=skip
+ev ana 5000
+qclaim m | settle qdone
+perl -e 'print qq({"entity":"ana","event_ms":$_,"payload":"old"}\n) for 1 .. 1500; print qq({"entity":"bo","payload":"bo"}\n)' | qadd -q --jsonl m
+exits 0 'qwork skips 1,500' timeout 60 qwork m -- cat
+is "$(sql "SELECT group_concat(result, ',') FROM q_attempt WHERE result IS NOT NULL")" bo '... and runs the one'
+qadd -q -p 9 -e ana --event-time @1 m old
+qadd -q -p 0 -e ana --event-time @6000 m new
+is "$(qclaim m | claimed)" 'new ' 'one that is skipped lets a better priority through'
 
 # ---- forty claimers, four places ----
 
