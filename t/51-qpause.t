@@ -14,7 +14,7 @@ n() { wc -l | tr -d ' '; }
 until_ok() {
 	_i=0
 	until "$@" 2>/dev/null; do
-		[ $((_i += 1)) -lt 6000 ] || { echo "# never: $*"; return 1; }
+		[ $((_i += 1)) -lt 3000 ] || { echo "# never: $*"; return 1; }
 		sleep 0.01
 	done
 }
@@ -262,7 +262,7 @@ chmod +x handler
 fresh
 rm -f started go
 seq 5 | qadd -q --lines mail
-qwork --follow -P 2 mail -- ./handler >log 2>&1 & pid=$!
+timeout 300 qwork --follow -P 2 mail -- ./handler >log 2>&1 & pid=$!
 until_ok lines started 2
 qpause mail 'in the middle'
 touch go
@@ -282,7 +282,7 @@ is "$?$(cat log)" 0 '... and says nothing'
 fresh
 rm -f started go
 seq 5 | qadd -q --lines mail
-qwork -P 2 mail -- ./handler >log 2>&1 & pid=$!
+timeout 300 qwork -P 2 mail -- ./handler >log 2>&1 & pid=$!
 until_ok lines started 2
 qpause mail
 touch go
@@ -348,7 +348,7 @@ ids ./?.all | cmp -s - at-end; ok $? '... and none was handed out twice'
 
 fresh
 seq "$runs" | qadd -q --lines mail
-qwork -P 2 mail -- true >log 2>&1 & pid=$!
+timeout 300 qwork -P 2 mail -- true >log 2>&1 & pid=$!
 until_ok half $((runs / 2))
 qpause --all 'half way'
 claimed >at-pause
