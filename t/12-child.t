@@ -37,13 +37,13 @@ name='... and finds a command that left its group' want='f 0 timed out [time lim
 gives run 200 20000 perl -e '$pid = fork; if (!$pid) { sleep 60; exit } setpgrp $pid, $pid; setpgrp 0, $pid;
 	$me = $$; $other = fork; if (!$other) { setpgrp 0, 0; sleep 60; exit } setpgrp $other, $other; setpgrp 0, $other; sleep 60'
 
-name='told to end, and a signal that comes too late' want='f 0 told [signal 15] 
+name='told to end, and a signal that comes too late' want='f 0 told [its worker was stopped] 
 0 0 [exit status 0] again'
 gives kill 15 20000 sh -c '[ -z "$AGAIN" ] || { echo again; exit; }; echo >go; exec sleep 60'
-name='... one that does not listen' want='9 0 told [signal 9] 
+name='... one that does not listen' want='9 0 told [its worker was stopped] 
 0 0 [exit status 0] again'
 gives kill 15 100 sh -c '[ -z "$AGAIN" ] || { echo again; exit; }; trap "" TERM; echo >go; while :; do sleep 0.01; done'
-name='... one that is to end at once' want='9 0 told [signal 9] 
+name='... one that is to end at once' want='9 0 told [its worker was stopped] 
 0 0 [exit status 0] again'
 gives kill 9 20000 sh -c '[ -z "$AGAIN" ] || { echo again; exit; }; trap "" TERM; echo >go; while :; do sleep 0.01; done'
 
