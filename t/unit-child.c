@@ -26,12 +26,16 @@
 static struct child_spec spec = { .kill_ms = 5000 };
 static struct minder m[3];
 static struct child_end end;
+static FILE *to;			/* what is told */
 
 static void
 begin(int n, char *argv[])
 {
 	spec.argv = argv;
 	spec.pass = getenv("PASS") != NULL;
+	to = spec.pass ? fopen("end", "w") : stdout;
+	if (to == NULL)
+		exit(2);
 	signal(SIGPIPE, SIG_IGN);
 	for (int i = 0; i < n; i++)
 		if (minder_start(&m[i], &spec, m, i) == -1)
@@ -50,21 +54,18 @@ static int
 print(struct minder *one)
 {
 	char reason[CHILD_REASON_MAX];
-	FILE *f = spec.pass ? fopen("end", "a") : stdout;
 
-	if (f == NULL)
-		return 2;
 	if (!ended(one)) {
-		fprintf(f, "the minder is gone\n");
+		fprintf(to, "the minder is gone\n");
 		return 1;
 	}
-	fprintf(f, "%x %d %s%s[%s] ", (unsigned)end.status, end.exec_errno, end.timed_out ? "timed out " : "",
+	fprintf(to, "%x %d %s%s[%s] ", (unsigned)end.status, end.exec_errno, end.timed_out ? "timed out " : "",
 	    end.told ? "told " : "", child_reason(reason, &end, &spec));
 	if (spec.pass)
-		fprintf(f, "%d %d %lld\n", end.lost[0], end.lost[1], (long long)end.count);
+		fprintf(to, "%d %d %lld\n", end.lost[0], end.lost[1], (long long)end.count);
 	else
-		fprintf(f, "%.*s\n", (int)end.out_len, end.out);
-	return f != stdout && fclose(f) == EOF;
+		fprintf(to, "%.*s\n", (int)end.out_len, end.out);
+	return 0;
 }
 
 static void
@@ -109,7 +110,7 @@ stop(char *argv[])
 	wait_for_go();
 	minder_stop(m);
 	minder_stop(m);
-	printf("%d\n", m->fd);
+	fprintf(to, "%d\n", m->fd);
 	for (int i = 1; i < 3; i++)
 		minder_stop(&m[i]);
 	return 0;
@@ -123,7 +124,7 @@ gone(char *argv[])
 	wait_for_go();
 	kill(m->pid, SIGKILL);
 	print(m);
-	printf("%d\n", minder_run(m, "", 0, "", 0));
+	fprintf(to, "%d\n", minder_run(m, "", 0, "", 0));
 	minder_kill(m, SIGTERM);
 	minder_run(&m[1], "AGAIN=yes", 10, "", 0);
 	return print(&m[1]);
