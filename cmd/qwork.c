@@ -123,20 +123,16 @@ start(struct slot *s, const struct claim *claim)
 static void
 finish(struct slot *s)
 {
-	bool broken = false;
+	bool broken;
 
-	if (minder_end(MINDER(s), &s->end) == 0)
-		broken = child_settle(&s->how, &s->end, &spec, s->reason);
-	else {
+	if (minder_end(MINDER(s), &s->end) == -1) {
 		minder_stop(MINDER(s));
 		if (s->stage == IDLE)
 			s->stage = GONE;
 		if (s->stage != RUNS)
 			return;
-		s->how = NOT_RUN;
-		s->how.outcome = OUT_FAILED;
-		s->how.reason = "its minder was killed";
 	}
+	broken = child_settle(&s->how, &s->end, &spec, s->reason);
 	s->stage = s->ours ? ENDED : MINDER(s)->fd != -1 ? IDLE : GONE;
 	if (broken && !closing) {
 		prog_warn("%s: %s; claiming stopped, job %" PRId64 " is given back", spec.argv[0], child_headline(s->how.reason), s->claim.id);
@@ -145,28 +141,17 @@ finish(struct slot *s)
 	}
 }
 
-static int
-same_claim(const struct attempt *a, void *own)
-{
-	if (a->fence != ((struct attempt *)own)->fence)
-		return 0;
-	*(struct attempt *)own = *a;
-	return 1;
-}
-
 /* After a commit, tell what became of the job.  False: its claim was lost. */
 static bool
 report(const struct slot *s)
 {
 	static const char *const WORD[] = { "done", "failed", "deferred", "released" };
-	struct attempt told = { .fence = s->claim.fence, .state = s->state, .reason = s->how.reason };
+	struct attempt told = { .state = s->state, .reason = s->how.reason };
 	bool own = s->state == STALE;	/* settled by the command itself, which is its right, or taken over? */
 	int64_t ms = when_elapsed() - s->started, id = s->claim.id;
 	const char *line;
 
-	if ((own || strcmp(s->state, "dead") == 0) && job_attempts(db, id, same_claim, &told) != 1 && own)
-		told.outcome = "lost";
-	if (own && strcmp(told.outcome, "lost") == 0) {
+	if ((own || strcmp(s->state, "dead") == 0) && !job_settled(db, &s->claim, &told) && own) {
 		prog_warn("job %" PRId64 ": its claim was lost while it ran; this run is not recorded; next: qls %" PRId64, id, id);
 		return false;
 	}
@@ -438,11 +423,8 @@ main(int argc, char *argv[])
 		prog_warn("all minders were killed; try again");
 		status = Q_TEMP;
 	}
-	if (status == Q_OK && closed_by == SIGINT) {	/* so that a shell sees it and stops too */
-		signal(SIGINT, SIG_DFL);
-		raise(SIGINT);
-		prog_poll(NULL, 0, 0);
-	}
+	if (status == Q_OK && closed_by == SIGINT)
+		prog_killed(closed_by);
 	if (status == Q_OK && !follow)
 		status = closed_by != 0 ? Q_TEMP : went_dead ? Q_NO : Q_OK;
 	prog_exit(status);

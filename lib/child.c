@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +27,8 @@
 #define SWEEP_MS 50		/* between two looks for what is left, if no SIGCHLD comes first */
 #define GIVEUP_MS 5000		/* then a process that KILL does not end (a dead disk) is left behind */
 #define REAP_MAX 1000		/* the dead that are collected before something else is looked at */
+#define NUDGE_MS 100		/* how long one write to somebody else's pipe may block */
+#define REST_READS 64		/* of what a pipe still holds at the end: a megabyte at most */
 #define NEVER INT64_MAX
 
 /* Master to minder: a signal for the command, or (sig 0) the next job, followed by both blocks. */
@@ -33,15 +37,28 @@ struct order {
 	size_t env_len, len;
 };
 
+struct stream {			/* standard output or standard error of a command */
+	int from;		/* our end of its pipe, -1 when closed */
+	int to;			/* where it is passed on, -1: nowhere */
+	size_t at, len;		/* what of buf is not passed on yet */
+	int64_t number;		/* the line that is being read, if it is one so far; EMPTY, OTHER */
+	char *buf;
+};
+#define EMPTY (-1)
+#define OTHER (-2)
+
 struct run {			/* the minder's view of one command */
 	const struct child_spec *spec;
 	struct child_end *end;
 	pid_t pid;		/* 0: it has ended */
-	int in, out, err, exec;	/* our ends of its pipes, -1 when closed */
+	int in, exec;		/* our ends of its pipes, -1 when closed */
+	struct stream stream[2];	/* its standard output and error */
+	bool same;		/* both are passed on to one place */
 	const char *input;
 	size_t left;
 	bool killed;
 	int64_t term_at, kill_at, sweep_at, giveup_at;	/* on the monotonic clock */
+	int64_t stop_at;	/* passing on its output */
 };
 
 static bool leash;		/* descendants come to us, and we can find them */
@@ -126,26 +143,28 @@ static bool
 start(struct run *r, char *env, size_t env_len)
 {
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err[2] = { -1, -1 }, exec[2] = { -1, -1 }, why;
+	/* Only its foreground group may read a terminal: any other is stopped. */
+	bool own = r->spec->pass && !isatty(STDIN_FILENO);
 	pid_t minder = getpid();
 
 	if (pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0 &&
 	    pipe2(exec, O_CLOEXEC) == 0 && (r->pid = fork()) == 0)
-		command(r->spec, minder, env, env_len, (int[3]){ in[0], out[1], err[1] }, exec[1]);
+		command(r->spec, minder, env, env_len, (int[3]){ own ? STDIN_FILENO : in[0], out[1], err[1] }, exec[1]);
 	why = errno;
 	shut(&in[0]);
 	shut(&out[1]);
 	shut(&err[1]);
 	shut(&exec[1]);
 	r->in = in[1];
-	r->out = out[0];
-	r->err = err[0];
+	r->stream[0].from = out[0];
+	r->stream[1].from = err[0];
 	r->exec = exec[0];
 	errno = why;
 	if (r->pid <= 0)
 		return false;
 	setpgid(r->pid, r->pid);	/* on both sides: whoever comes first */
-	return fcntl(r->in, F_SETFL, O_NONBLOCK) == 0 && fcntl(r->out, F_SETFL, O_NONBLOCK) == 0 &&
-	    fcntl(r->err, F_SETFL, O_NONBLOCK) == 0 && fcntl(r->exec, F_SETFL, O_NONBLOCK) == 0;
+	return fcntl(r->in, F_SETFL, O_NONBLOCK) == 0 && fcntl(out[0], F_SETFL, O_NONBLOCK) == 0 &&
+	    fcntl(err[0], F_SETFL, O_NONBLOCK) == 0 && fcntl(r->exec, F_SETFL, O_NONBLOCK) == 0;
 }
 
 static void
@@ -161,36 +180,123 @@ feed(struct run *r)
 		shut(&r->in);
 }
 
-/* One read; false if there was nothing (now, or any more). */
-static bool
-drain(int *fd, struct child_end *end, bool first)
+/* The last line that is a whole number, wherever it stands. */
+static void
+tally(struct stream *s, struct child_end *end, const char *p, size_t n)
 {
-	static char buf[CHILD_OUT_MAX];
-	ssize_t got;
-	size_t n, keep;
+	for (; n > 0; n--, p++)
+		if (*p == '\n') {
+			if (s->number >= 0)
+				end->count = s->number;
+			s->number = EMPTY;
+		} else if (!isdigit((unsigned char)*p) || s->number == OTHER || s->number > (INT64_MAX - 9) / 10)
+			s->number = OTHER;
+		else
+			s->number = (s->number == EMPTY ? 0 : 10 * s->number) + *p - '0';
+}
 
-	if (*fd == -1)
+static void
+keep_first(struct child_end *end, const char *p, size_t n)
+{
+	end->out_total += (int64_t)n;
+	if (n > CHILD_OUT_MAX - end->out_len)
+		n = CHILD_OUT_MAX - end->out_len;
+	memcpy(end->out + end->out_len, p, n);
+	end->out_len += n;
+}
+
+static void
+keep_last(struct child_end *end, const char *p, size_t n)
+{
+	size_t keep, most = n < CHILD_ERR_MAX ? n : CHILD_ERR_MAX;
+
+	keep = end->err_len < CHILD_ERR_MAX - most ? end->err_len : CHILD_ERR_MAX - most;
+	memmove(end->err, end->err + end->err_len - keep, keep);
+	memcpy(end->err + keep, p + n - most, most);
+	end->err_len = keep + most;
+}
+
+/* One read, when all of the last has been passed on; false if there was nothing (now, or any more). */
+static bool
+take(struct run *r, struct stream *s)
+{
+	ssize_t got;
+
+	if (s->from == -1)
 		return false;
-	got = read(*fd, buf, sizeof(buf));
+	got = read(s->from, s->buf, CHILD_OUT_MAX);
 	if (got == 0 || (got == -1 && errno != EAGAIN && errno != EINTR))
-		shut(fd);
+		shut(&s->from);
 	if (got <= 0)
 		return false;
-	n = (size_t)got;
-	if (first) {
-		end->out_total += got;
-		keep = n < CHILD_OUT_MAX - end->out_len ? n : CHILD_OUT_MAX - end->out_len;
-		memcpy(end->out + end->out_len, buf, keep);
-		end->out_len += keep;
-		return true;
-	}
-	if (n > CHILD_ERR_MAX)
-		n = CHILD_ERR_MAX;
-	keep = end->err_len < CHILD_ERR_MAX - n ? end->err_len : CHILD_ERR_MAX - n;
-	memmove(end->err, end->err + end->err_len - keep, keep);
-	memcpy(end->err + keep, buf + got - n, n);
-	end->err_len = keep + n;
+	if (s == r->stream) {
+		keep_first(r->end, s->buf, (size_t)got);
+		tally(s, r->end, s->buf, (size_t)got);
+	} else
+		keep_last(r->end, s->buf, (size_t)got);
+	s->at = 0;
+	s->len = s->to != -1 ? (size_t)got : 0;
 	return true;
+}
+
+/* What cannot be passed on is lost, and the command is told by SIGPIPE, as if it had written there itself. */
+static void
+lose(struct run *r, struct stream *s, int why)
+{
+	r->end->lost[s - r->stream] = why;
+	s->at = s->len;
+	s->to = -1;
+	shut(&s->from);
+}
+
+/* One write of what waits.  Others may write there, too, so it can block though there was room. */
+static void
+give(struct run *r, struct stream *s)
+{
+	size_t n = s->len - s->at < PIPE_BUF ? s->len - s->at : PIPE_BUF;
+	ssize_t done;
+	int why;
+
+	when_nudge(NUDGE_MS);
+	done = write(s->to, s->buf + s->at, n);
+	why = errno;
+	when_nudge(0);
+	if (done >= 0)
+		s->at += (size_t)done;
+	else if (why != EAGAIN && why != EINTR)
+		lose(r, s, why);
+}
+
+static bool
+waits(const struct stream *s)
+{
+	return s->at < s->len;
+}
+
+/* Nothing more is read while something waits; in one place neither stream may come amid a line of the other. */
+static bool
+may_take(const struct run *r, const struct stream *s)
+{
+	return !waits(s) && !(r->same && waits(&r->stream[s == r->stream]));
+}
+
+/* What to wait for; when nothing waits, does a reader still listen? */
+static void
+watch(const struct run *r, const struct stream *s, struct pollfd p[2])
+{
+	p[0] = (struct pollfd){ may_take(r, s) ? s->from : -1, POLLIN, 0 };
+	p[1] = (struct pollfd){ waits(s) || s->from != -1 ? s->to : -1, waits(s) ? POLLOUT : 0, 0 };
+}
+
+static void
+flow(struct run *r, struct stream *s, const struct pollfd p[2])
+{
+	if (p[0].revents && may_take(r, s))
+		take(r, s);
+	else if (p[1].revents && waits(s))
+		give(r, s);
+	else if (p[1].revents && !p[0].revents)
+		shut(&s->from);
 }
 
 /* Kill our own children, which are what the command left behind; their children come to us then. */
@@ -302,23 +408,23 @@ mind(struct run *r, int master)
 	int64_t now, at;
 
 	while (now = monotonic(), reap(r, now) && now < r->giveup_at) {
-		struct pollfd p[4] = { { orphan ? -1 : master, POLLIN, 0 }, { r->in, POLLOUT, 0 },
-			{ r->out, POLLIN, 0 }, { r->err, POLLIN, 0 } };
+		struct pollfd p[6] = { { orphan ? -1 : master, POLLIN, 0 }, { r->in, POLLOUT, 0 } };
 
+		watch(r, &r->stream[0], p + 2);
+		watch(r, &r->stream[1], p + 4);
 		act_on_time(r, now);
 		at = earliest(r);
 		wait.tv_sec = (at - now) / 1000;
 		wait.tv_nsec = (at - now) % 1000 * 1000000;
-		if (ppoll(p, 4, at == NEVER ? NULL : &wait, &all_open) == -1 && poll(p, 4, 0) == -1)
+		if (ppoll(p, 6, at == NEVER ? NULL : &wait, &all_open) == -1 && poll(p, 6, 0) == -1)
 			continue;	/* interrupted by SIGCHLD, perhaps each time: the second look is not */
 		if (p[1].revents)
 			feed(r);
-		if (p[2].revents)
-			drain(&r->out, r->end, true);
-		if (p[3].revents)
-			drain(&r->err, r->end, false);
+		flow(r, &r->stream[0], p + 2);
+		flow(r, &r->stream[1], p + 4);
 		if (p[0].revents && get(master, &order, sizeof(order))) {
 			r->end->told |= r->pid > 0;
+			r->stop_at = monotonic() + r->spec->kill_ms;
 			signal_command(r, order.sig, monotonic());
 		} else if (p[0].revents) {
 			orphan = true;
@@ -329,17 +435,74 @@ mind(struct run *r, int master)
 	return !orphan;
 }
 
+/*
+ * What the pipes still hold when nothing is left of the command, or nothing that can be ended.  Who reads it may be
+ * slow, but only until stop_at.  False: the master is gone.
+ */
+static bool
+rest(struct run *r, int master)
+{
+	int64_t now = monotonic(), wait;
+	int reads[2] = { 0, 0 };
+	struct order order;
+
+	if (r->stop_at < now + r->spec->kill_ms)
+		r->stop_at = now + r->spec->kill_ms;
+	for (;;) {
+		struct pollfd p[3] = { { master, POLLIN, 0 }, { -1, POLLOUT, 0 }, { -1, POLLOUT, 0 } };
+		bool all = true;
+
+		now = monotonic();
+		for (int i = 0; i < 2; i++) {
+			struct stream *s = &r->stream[i];
+
+			while (may_take(r, s) && reads[i]++ < REST_READS && take(r, s))
+				;
+			if (waits(s) && now >= r->stop_at)
+				lose(r, s, ETIMEDOUT);
+			p[1 + i].fd = waits(s) ? s->to : -1;
+			all &= !waits(s);
+		}
+		if (all)
+			return true;
+		wait = r->stop_at - now < INT_MAX ? r->stop_at - now : INT_MAX;
+		poll(p, 3, (int)wait);
+		if (p[0].revents && !get(master, &order, sizeof(order)))
+			return false;
+		if (p[0].revents)
+			r->stop_at = monotonic() + (order.sig == SIGKILL ? 0 : r->spec->kill_ms);
+		for (int i = 0; i < 2; i++)
+			if (p[1 + i].revents)
+				give(r, &r->stream[i]);
+	}
+}
+
+static bool
+one_place(void)
+{
+	struct stat out, err;
+
+	return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev && out.st_ino == err.st_ino;
+}
+
 /* Run one command to its end.  False: the master is gone. */
 static bool
 job(int master, const struct child_spec *spec, struct child_end *end, char *env, size_t env_len, const char *input, size_t len)
 {
+	static char buf[2][CHILD_OUT_MAX];
 	struct run r = { .spec = spec, .end = end, .input = input, .left = len,
-		.kill_at = NEVER, .sweep_at = NEVER, .giveup_at = NEVER };
+		.term_at = NEVER, .kill_at = NEVER, .sweep_at = NEVER, .giveup_at = NEVER, .stop_at = NEVER };
 	bool ok = true;
-	int i;
 
 	memset(end, 0, offsetof(struct child_end, out));
-	r.term_at = spec->limit_ms > 0 ? monotonic() + spec->limit_ms : NEVER;
+	end->count = -1;
+	r.same = spec->pass && one_place();
+	for (int i = 0; i < 2; i++)
+		r.stream[i] = (struct stream){ .to = spec->pass ? 1 + i : -1, .number = EMPTY, .buf = buf[i] };
+	if (spec->limit_ms > 0) {
+		r.term_at = monotonic() + spec->limit_ms;
+		r.stop_at = r.term_at + spec->kill_ms;
+	}
 	if (!start(&r, env, env_len)) {
 		end->exec_errno = errno;
 		end->status = Q_TEMP << 8;	/* as wait(2) would give it */
@@ -348,14 +511,11 @@ job(int master, const struct child_spec *spec, struct child_end *end, char *env,
 		if (read(r.exec, &end->exec_errno, sizeof(int)) != sizeof(int))
 			end->exec_errno = 0;
 	}
-	/* A pipe holds a megabyte at most; a writer that could not be ended must not keep us here. */
-	for (i = 0; i < 64 && drain(&r.out, end, true); i++)
-		;
-	for (i = 0; i < 64 && drain(&r.err, end, false); i++)
-		;
+	ok = ok && rest(&r, master);
+	tally(r.stream, end, "\n", 1);
 	shut(&r.in);
-	shut(&r.out);
-	shut(&r.err);
+	shut(&r.stream[0].from);
+	shut(&r.stream[1].from);
 	shut(&r.exec);
 	return ok;
 }
@@ -473,8 +633,13 @@ int
 minder_end(struct minder *m, struct child_end *end)
 {
 	if (!get(m->fd, end, offsetof(struct child_end, out)) ||
-	    !get(m->fd, end->out, end->out_len) || !get(m->fd, end->err, end->err_len))
+	    !get(m->fd, end->out, end->out_len) || !get(m->fd, end->err, end->err_len)) {
+		memset(end, 0, offsetof(struct child_end, out));
+		end->status = SIGKILL;	/* as wait(2) would give it */
+		end->count = -1;
+		end->gone = true;
 		return -1;
+	}
 	as_text(end);
 	return 0;
 }
@@ -494,23 +659,56 @@ minder_stop(struct minder *m)
 	when_nudge(0);
 }
 
+static bool
+output_lost(const struct child_end *end)
+{
+	return end->lost[0] != 0 || end->lost[1] != 0;
+}
+
+char *
+child_how(char buf[CHILD_HOW_MAX], const struct child_end *end, const struct child_spec *spec)
+{
+	int why = end->lost[0] != 0 ? end->lost[0] : end->lost[1];
+	char limit[WHEN_TEXT];
+
+	if (end->exec_errno != 0)
+		snprintf(buf, CHILD_HOW_MAX, "%s", strerror(end->exec_errno));
+	else if (end->timed_out)
+		snprintf(buf, CHILD_HOW_MAX, "time limit %s", when_span(limit, spec->limit_ms));
+	else if (end->told)
+		snprintf(buf, CHILD_HOW_MAX, "its worker was stopped");
+	else if (end->gone)
+		snprintf(buf, CHILD_HOW_MAX, "its minder was killed");
+	else if (WIFSIGNALED(end->status))
+		snprintf(buf, CHILD_HOW_MAX, "signal %d", WTERMSIG(end->status));
+	else if (WEXITSTATUS(end->status) != 0 || !output_lost(end))
+		snprintf(buf, CHILD_HOW_MAX, "exit status %d", WEXITSTATUS(end->status));
+	else
+		snprintf(buf, CHILD_HOW_MAX, "standard %s: %s; it is not complete", end->lost[0] != 0 ? "output" : "error",
+		    why == ETIMEDOUT ? "nobody reads it" : strerror(why));
+	return buf;
+}
+
 char *
 child_reason(char buf[CHILD_REASON_MAX], const struct child_end *end, const struct child_spec *spec)
 {
-	char limit[WHEN_TEXT], how[64];
+	bool by_itself = !end->timed_out && !end->told && !output_lost(end);
+	char how[CHILD_HOW_MAX];
 
-	if (WIFSIGNALED(end->status))
-		snprintf(how, sizeof(how), "signal %d", WTERMSIG(end->status));
+	child_how(how, end, spec);
+	if (end->exec_errno != 0 || end->err_len == 0)
+		snprintf(buf, CHILD_REASON_MAX, "%s", how);
+	else if (by_itself)
+		snprintf(buf, CHILD_REASON_MAX, "%s", end->err);
 	else
-		snprintf(how, sizeof(how), "exit status %d", WEXITSTATUS(end->status));
-	if (end->exec_errno != 0)
-		snprintf(buf, CHILD_REASON_MAX, "%s", strerror(end->exec_errno));
-	else if (end->timed_out)
-		snprintf(buf, CHILD_REASON_MAX, "time limit %s%s%s", when_span(limit, spec->limit_ms),
-		    end->err_len > 0 ? ": " : "", end->err);
-	else
-		snprintf(buf, CHILD_REASON_MAX, "%s", end->err_len > 0 ? end->err : how);
+		snprintf(buf, CHILD_REASON_MAX, "%s: %s", how, end->err);
 	return buf;
+}
+
+int
+child_exit(const struct child_end *end)
+{
+	return WIFEXITED(end->status) ? WEXITSTATUS(end->status) : 128 + WTERMSIG(end->status);
 }
 
 const char *
@@ -525,6 +723,25 @@ child_headline(const char *reason)
 }
 
 /* ---- commands that handle a job ------------------------------------------ */
+
+char *
+child_words(char *const *argv, size_t *len)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, len);
+
+	if (f == NULL)
+		return NULL;
+	for (int i = 0; argv[i] != NULL; i++) {
+		fputc(i == 0 ? '[' : ',', f);
+		text_json(f, argv[i], strlen(argv[i]));
+	}
+	fputc(']', f);
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
 
 char *
 child_env(const struct job *j, const char *db_path, size_t *len)
@@ -556,17 +773,16 @@ child_settle(struct job_settle *how, const struct child_end *end, const struct c
 	int code = WIFEXITED(end->status) ? WEXITSTATUS(end->status) : -1;
 
 	*how = (struct job_settle){ .outcome = OUT_FAILED, .due_ms = -1, .count = -1, .exit = code,
-		.signal = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : -1,
+		.signal = WIFSIGNALED(end->status) && !end->gone ? WTERMSIG(end->status) : -1,
 		.reason = child_reason(reason, end, spec) };
-	if (end->told) {
+	if (end->told)
 		how->outcome = OUT_RELEASED;
-		how->reason = "its worker was stopped";
-	} else if (end->exec_errno != 0 || code == 126 || code == 127) {
+	else if (end->exec_errno != 0 || code == 126 || code == 127) {
 		how->outcome = OUT_RELEASED;
 		return true;
 	} else if (end->timed_out)	/* whatever it said then */
 		how->outcome = OUT_FAILED;
-	else if (code == 0) {
+	else if (code == 0 && !output_lost(end)) {
 		how->outcome = OUT_DONE;
 		how->reason = NULL;
 		how->result = end->out_len > 0 ? end->out : NULL;

@@ -30,10 +30,15 @@ struct minder {
 /*
  * What every command of the minder gets: argv (execvp(3)), and a time limit (0: none) after which its group
  * is sent TERM, then KILL kill_ms later.  In the command all signals have their defaults and none is blocked.
+ *
+ * pass: its output goes on to the minder's own standard output and error as it comes, however slow they are, and its
+ * input is that of the minder (empty if that is a terminal).  If they cannot be written, its next write gets SIGPIPE.
+ * What nobody has read kill_ms after both its end and the time limit, or minder_kill(), is lost.
  */
 struct child_spec {
 	char *const *argv;
 	int64_t limit_ms, kill_ms;
+	bool pass;
 };
 
 /*
@@ -59,25 +64,35 @@ struct child_end {
 	int exec_errno;		/* why the command could not be run, else 0 */
 	bool timed_out;		/* it was still running at the time limit */
 	bool told;		/* ... or when minder_kill() reached it */
+	bool gone;		/* its minder was killed, and so it was */
+	int lost[2];		/* pass: errno, if not all of its output, its errors could be passed on; ETIMEDOUT: nobody read it */
 	int64_t out_total;	/* bytes the command wrote to standard output, kept or not */
+	int64_t count;		/* the last line of standard output that is a whole number, -1: none */
 	size_t out_len, err_len;
 	char out[CHILD_OUT_MAX];
 	/* As text: NUL-terminated UTF-8 (a byte that is not becomes '?'), white space at the end removed. */
 	char err[CHILD_ERR_MAX + 1];
 };
 
-/* Read the end of the command; call when fd is readable.  0, or -1: the minder is gone. */
+/* Read the end of the command; call when fd is readable.  0, or -1: the minder is gone, as *end says, too. */
 int minder_end(struct minder *, struct child_end *);
 
 /* End the minder and whatever still runs under it, and reap it; fd becomes -1. */
 void minder_stop(struct minder *);
 
+#define CHILD_HOW_MAX 256
 /*
- * Why the command did not succeed, for people: the tail of its standard error, or "exit status N", "signal N",
- * or errno's text; "time limit 30s" first if that was the reason.  Returns buf.
+ * How it ended, for people: "time limit 30s", "exit status N", "signal N", why it could not be run, or which output
+ * is not complete.  Returns buf.
  */
-#define CHILD_REASON_MAX (CHILD_ERR_MAX + 64)
+char *child_how(char buf[CHILD_HOW_MAX], const struct child_end *, const struct child_spec *);
+
+/* Why it did not succeed: the tail of its standard error, behind child_how() unless it ended by itself; else that alone.  Returns buf. */
+#define CHILD_REASON_MAX (CHILD_ERR_MAX + CHILD_HOW_MAX + 4)
 char *child_reason(char buf[CHILD_REASON_MAX], const struct child_end *, const struct child_spec *);
+
+/* Its exit status, or 128 + N if signal N ended it. */
+int child_exit(const struct child_end *);
 
 /*
  * The line of a reason that says most: the last of what the command wrote, or the first if that names the
@@ -87,12 +102,16 @@ const char *child_headline(const char *reason);
 
 /* ---- commands that handle a job ------------------------------------------ */
 
+/* The words of a command as a JSON array; the caller frees.  NULL: out of memory. */
+char *child_words(char *const *argv, size_t *len);
+
 /* The environment of the command for a claimed job, as minder_run() takes it; the caller frees.  NULL: out of memory. */
 char *child_env(const struct job *, const char *db_path, size_t *len);
 
 /*
  * What the command's end means for its job: 0 done with its output as the result, 75 deferred, 65 dead, 126 and
- * 127 released (true is returned: the command itself is broken), as is one that was told to end; else failed.
+ * 127 released (true is returned: the command itself is broken), as is one that was told to end; else failed, also
+ * if its output is lost.
  * how->result and how->reason are borrowed from the two others.
  */
 bool child_settle(struct job_settle *how, const struct child_end *, const struct child_spec *, char reason[CHILD_REASON_MAX]);

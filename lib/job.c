@@ -128,6 +128,9 @@ static const char NEXT_TYPE[] =
 	" WHERE queue = :queue AND type = :type AND type <> '' AND priority = :priority AND ready_ms IS NOT NULL";
 static const char NEXT_LEASE[] = "SELECT min(lease_ms) FROM q_job WHERE queue = :queue AND lease_ms IS NOT NULL";
 
+static const char RUNS[] =
+	"SELECT id FROM q_job WHERE queue = :queue AND lease_ms > :boot AND type = :type LIMIT 1";
+
 static const char RENEW[] =
 	"UPDATE q_job SET lease_ms = :lease\n"
 	" WHERE id = :id AND fence = :fence AND nonce = :nonce AND state = 'claimed'";
@@ -162,6 +165,9 @@ static const char CANCEL[] =
 	"   SET state = 'cancelled', ready_ms = NULL, head = NULL, finished_ms = :now\n"
 	" WHERE id = :id AND (state = 'pending' OR state = 'failed' OR state = 'dead')\n"
 	"RETURNING queue, entity";
+
+static const char DEAD[] =
+	"SELECT id FROM q_job WHERE queue = :queue AND state = 'dead' AND id > :after AND type = :type ORDER BY id LIMIT 1";
 
 static const char REPLAY[] =
 	"UPDATE q_job\n"
@@ -1006,6 +1012,27 @@ job_claim(struct db *db, struct job_want *w, int64_t now, struct claim *claims, 
 	return db_status(db);
 }
 
+int
+job_start(struct db *db, const struct job_new *new, const struct job_want *w, int64_t now, struct claim *c)
+{
+	struct lane lane = { .queue = new->queue };
+	struct candidate run = { .lane = &lane };
+	int64_t boot = boot_clock(db);
+	enum job_added added;
+	struct stmt *s;
+
+	rescue(db, w, new->queue, boot, now);
+	s = db_prepare(db, RUNS);
+	db_text(s, ":queue", new->queue);
+	db_text(s, ":type", new->type);
+	db_int(s, ":boot", boot);
+	if (only(s) != -1 || setting_queue(db, new->queue)->paused)
+		return db_status(db) != Q_OK ? db_status(db) : Q_NO;
+	if (job_add(db, new, now, &run.id, &added) == Q_OK)
+		take(db, w, &run, boot + w->lease_ms, now, c);
+	return db_status(db);
+}
+
 static void
 earlier(int64_t *at, int64_t t)
 {
@@ -1122,6 +1149,24 @@ job_cancel(struct db *db, int64_t id, int64_t now, const char **was)
 	db_int(s, ":now", now);
 	if (!move(db, s))
 		return db_fail(db, Q_NO, "job %" PRId64 ": too late, it %s", id, strcmp(*was, "claimed") == 0 ? "runs" : "is done");
+	return db_status(db);
+}
+
+int
+job_cancel_dead(struct db *db, const char *queue, const char *type, int most, int64_t now)
+{
+	const char *was;
+	int64_t id = 0;
+	struct stmt *s;
+
+	for (; most > 0 && id != -1 && db_status(db) == Q_OK; most--) {
+		s = db_prepare(db, DEAD);
+		db_text(s, ":queue", queue);
+		db_text(s, ":type", type);
+		db_int(s, ":after", id);
+		if ((id = only(s)) != -1)
+			job_cancel(db, id, now, &was);
+	}
 	return db_status(db);
 }
 

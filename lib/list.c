@@ -332,6 +332,25 @@ job_attempts(struct db *db, int64_t id, int (*each)(const struct attempt *, void
 	return rc != 0 ? rc : db_status(db);
 }
 
+static int
+same_fence(const struct attempt *a, void *out)
+{
+	struct attempt *found = out;
+
+	if (a->fence != found->fence)
+		return 0;
+	*found = *a;
+	return 1;
+}
+
+bool
+job_settled(struct db *db, const struct claim *c, struct attempt *a)
+{
+	db_clear(db);			/* of the refusal that raises the question */
+	a->fence = c->fence;
+	return job_attempts(db, c->id, same_fence, a) == 1 && strcmp(a->outcome, "lost") != 0;
+}
+
 /* ---- lists ---- */
 
 bool

@@ -520,6 +520,17 @@ prog_worker(void)
 }
 
 void
+prog_killed(int sig)
+{
+	if (sig == SIGINT) {
+		signal(SIGINT, SIG_DFL);
+		raise(SIGINT);
+		prog_poll(NULL, 0, 0);
+	}
+	prog_exit(128 + sig);
+}
+
+void
 prog_exit(int status)
 {
 	bool lost = ferror(stdout) != 0;

@@ -90,6 +90,9 @@ void prog_catch(void);
 /* poll(2), at most ms (-1: no limit), during which signals arrive. */
 int prog_poll(struct pollfd *, nfds_t, int64_t ms);
 
+/* End as a signal that was caught would have it: by SIGINT, so that a shell sees it and stops, too; else 128 + sig. */
+_Noreturn void prog_killed(int sig);
+
 /* "host:pid", who claims. */
 const char *prog_worker(void);
 

@@ -201,6 +201,13 @@ struct job_want {			/* what to claim */
 int job_claim(struct db *, struct job_want *, int64_t now, struct claim *, int *got);
 
 /*
+ * Begin a run (qjob): take back the claims of new->queue whose lease is over; then, unless a job of that queue and
+ * type is claimed or the queue is paused (Q_NO), add this one, due by now and without key or entity, and claim it,
+ * whatever rates and concurrency say.  Of want lease_ms, worker and dead count.  Inside db_begin()..db_commit().
+ */
+int job_start(struct db *, const struct job_new *, const struct job_want *, int64_t now, struct claim *);
+
+/*
  * When the next job of these queues can become claimable by itself (due time, lease end, rate), as a wall ms;
  * INT64_MAX: not by time.  *limited: something is due and waits only for its rate; NULL: do not care.
  */
@@ -234,6 +241,9 @@ int job_settle(struct db *, const struct claim *, const struct job_settle *, int
  * constant; "cancelled" if it was that already); Q_NO: too late, it is claimed or done; Q_NOINPUT: no such job.
  */
 int job_cancel(struct db *, int64_t id, int64_t now, const char **was);
+
+/* Cancel the dead jobs of a queue and type, the oldest first, at most so many. */
+int job_cancel_dead(struct db *, const char *queue, const char *type, int most, int64_t now);
 
 /*
  * Put a dead, done or cancelled job back: pending, due at due_ms, one generation on, its attempts unspent.
@@ -348,6 +358,8 @@ struct attempt {
 void attempt_print(FILE *, const struct attempt *);
 /* All attempts of a job, the newest first. */
 int job_attempts(struct db *, int64_t id, int (*each)(const struct attempt *, void *), void *);
+/* The attempt in which a claim was settled by whoever holds its word; false: it was not, or it was lost. */
+bool job_settled(struct db *, const struct claim *, struct attempt *);
 
 enum { ST_PENDING = 1, ST_CLAIMED = 2, ST_FAILED = 4, ST_DONE = 8, ST_DEAD = 16, ST_CANCELLED = 32,
 	ST_OPEN = ST_PENDING | ST_CLAIMED | ST_FAILED, ST_ALL = 63 };

@@ -37,13 +37,13 @@ name='... and finds a command that left its group' want='f 0 timed out [time lim
 gives run 200 20000 perl -e '$pid = fork; if (!$pid) { sleep 60; exit } setpgrp $pid, $pid; setpgrp 0, $pid;
 	$me = $$; $other = fork; if (!$other) { setpgrp 0, 0; sleep 60; exit } setpgrp $other, $other; setpgrp 0, $other; sleep 60'
 
-name='told to end, and a signal that comes too late' want='f 0 told [signal 15] 
+name='told to end, and a signal that comes too late' want='f 0 told [its worker was stopped] 
 0 0 [exit status 0] again'
 gives kill 15 20000 sh -c '[ -z "$AGAIN" ] || { echo again; exit; }; echo >go; exec sleep 60'
-name='... one that does not listen' want='9 0 told [signal 9] 
+name='... one that does not listen' want='9 0 told [its worker was stopped] 
 0 0 [exit status 0] again'
 gives kill 15 100 sh -c '[ -z "$AGAIN" ] || { echo again; exit; }; trap "" TERM; echo >go; while :; do sleep 0.01; done'
-name='... one that is to end at once' want='9 0 told [signal 9] 
+name='... one that is to end at once' want='9 0 told [its worker was stopped] 
 0 0 [exit status 0] again'
 gives kill 9 20000 sh -c '[ -z "$AGAIN" ] || { echo again; exit; }; trap "" TERM; echo >go; while :; do sleep 0.01; done'
 
@@ -58,6 +58,39 @@ gives gone sh -c '[ -z "$AGAIN" ] || { echo again; exit; }; echo $$ >pid; echo >
 
 name='one after the other' want='60 of 60'
 gives many 60 cat
+
+# ---- output that is passed on: the end stands in ./end ----
+
+# WANT OUT NAME CMD...: the unit with PASS, its output to OUT
+passes() {
+	want=$1 to=$2 name=$3
+	shift 3
+	rm -f go end
+	PASS=1 "$u" "$@" >"$to" 2>err
+	is "$(cat end)" "$want" "$name"
+}
+passes '0 0 [err] 0 0 7' out 'passed on' run 0 200 sh -c 'echo 5; cat; echo 7; echo err >&2' </dev/null
+is "$(cat out err)" '5
+7
+err' '... as it was'
+printf 'a\nb' >in
+passes '0 0 [exit status 0] 0 0 -1' out 'with its input' run 0 200 cat <in
+is "$(cat out)" 'a
+b' '... as it was'
+passes '0 0 [exit status 0] 0 0 42' out 'a count without a newline' run 0 200 printf 'x\n41\n42' </dev/null
+passes '0 0 [standard output: No space left on device; it is not complete: b] 28 0 -1' /dev/full 'what cannot be written' run 0 200 sh -c 'echo a; echo b >&2' </dev/null
+mkfifo slow
+exec 8<>slow				# nobody reads it, but it is open
+passes 'f 0 timed out [time limit 200ms] 110 0 -1' slow 'what nobody reads, and the time limit' run 200 200 yes </dev/null
+passes '9 0 timed out [time limit 1s] 110 0 -1' slow '... that is not heard' run 1000 200 perl -e '$SIG{TERM} = "IGNORE"; print "x" x 4096 while 1' </dev/null
+passes '0 0 [standard output: nobody reads it; it is not complete] 110 0 -1' slow '... of a command that has ended' run 200 200 echo a </dev/null
+passes '-1' slow '... and a minder that is stopped' stop sh -c 'echo $$ >pid; echo >go; exec yes' </dev/null
+! alive; ok $? '... takes its command with it'
+passes 'the minder is gone
+-1
+0 0 [exit status 0] 0 0 -1' slow '... or killed' gone sh -c '[ -z "$AGAIN" ] || exit 0; echo $$ >pid; echo >go; exec yes' </dev/null
+! alive; ok $? '... likewise'
+exec 8<&-
 
 name='the headline of a reason' want='c'
 gives headline 'a
