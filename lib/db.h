@@ -66,6 +66,8 @@ void db_blob(struct stmt *, const char *name, const void *, size_t);	/* NULL bin
 int db_step(struct stmt *);
 /* Runs to the end; rows changed, or -1. */
 int64_t db_run(struct stmt *);
+/* The only column of the only row; -1 if there is none. */
+int64_t db_only(struct stmt *);
 void db_reset(struct stmt *);		/* a query that is left before its end */
 int64_t db_last_id(struct db *);
 

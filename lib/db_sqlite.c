@@ -926,6 +926,15 @@ db_run(struct stmt *s)
 	return rc == -1 ? -1 : sqlite3_changes64(s->db->a);
 }
 
+int64_t
+db_only(struct stmt *s)
+{
+	int64_t v = db_step(s) == 1 ? db_col_int(s, 0) : -1;
+
+	db_reset(s);
+	return v;
+}
+
 void
 db_reset(struct stmt *s)
 {

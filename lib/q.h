@@ -144,7 +144,7 @@ void text_tsv(FILE *, const void *, size_t);
 /* Edit distance search: the nearest of `names` (NULL-terminated), or NULL if none is near. */
 const char *text_nearest(const char *word, const char *const *names);
 
-/* ---- job.c: every state transition, once --------------------------------- */
+/* ---- job.c, claim.c: every state transition, once --------------------------------- */
 
 #define JOB_PAYLOAD_MAX (1 << 20)	/* bytes */
 #define JOB_LEASE_MS (5 * 60 * 1000)	/* default lease */

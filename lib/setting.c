@@ -5,6 +5,8 @@
 
 #include "q.h"
 
+enum { DEAD_TO_MAX = 10 };	/* queues that a dead job passes on its way */
+
 enum type { RATE, BUCKET, COUNT, SLO, DURATION, KEEP, SKIP, QUEUE, KEYS, RANGE, EXPECT, DATE, TEXT };
 
 static const struct field {
@@ -365,36 +367,35 @@ is_set(struct db *db, const char *kind, const char *name, const char *field)
 	return setting_get(db, &s, &value, &when) == Q_OK;
 }
 
-/* Does following dead_to from this queue come back to it?  A circle that it only leads into does not count. */
-static bool
-in_circle(struct db *db, const char *queue)
+/* What is wrong with the way that dead jobs of this queue go, or NULL. */
+static const char *
+wrong_way(struct db *db, const char *queue)
 {
 	struct setting s = { .kind = "queue", .field = "dead_to" };
-	char mark[SETTING_NAME] = "";	/* a queue on the way, moved on ever more rarely: a circle comes back to it */
 	const char *to;
 	int64_t when;
 
 	snprintf(s.name, sizeof s.name, "%s", queue);
-	for (int64_t step = 1; setting_get(db, &s, &to, &when) == Q_OK && strcmp(to, mark) != 0; step++) {
+	for (int i = 0; i <= DEAD_TO_MAX; i++) {
+		if (setting_get(db, &s, &to, &when) != Q_OK)
+			return NULL;
 		if (strcmp(to, queue) == 0)
-			return true;
-		if ((step & (step - 1)) == 0)
-			snprintf(mark, sizeof mark, "%s", to);
+			return "it leads back to this queue, so dead jobs would go round for ever";
 		snprintf(s.name, sizeof s.name, "%s", to);
 	}
-	return false;
+	return "it leads on for more than 10 queues, or round for ever";
 }
 
 int
 setting_check(struct db *db, const struct setting *set)
 {
 	struct stmt *s;
-	const char *value;
+	const char *value, *wrong;
 	char rate[65];
 	int64_t when;
 
-	if (strcmp(set->field, "dead_to") == 0 && in_circle(db, set->name))
-		db_fail(db, Q_DATA, "queue.%s.dead_to: it leads back to '%s', so dead jobs would go round for ever", set->name, set->name);
+	if (strcmp(set->field, "dead_to") == 0 && (wrong = wrong_way(db, set->name)) != NULL)
+		db_fail(db, Q_DATA, "queue.%s.dead_to: %s", set->name, wrong);
 	if (strcmp(set->field, "limit") == 0 && setting_get(db, set, &value, &when) == Q_OK) {
 		snprintf(rate, sizeof rate, "%s", value);
 		if (!is_set(db, "rate", rate, "") && !is_set(db, "rate", rate, "concurrency"))

@@ -151,19 +151,19 @@ sound
 # ---- at nobody else's expense ----
 
 fresh
-visits() {	# rows' worth of work: steps of SQLite's machine for a statement of job.c
+visits() {	# rows' worth of work: steps of SQLite's machine for a statement of a file
 	{
 		printf '.parameter init\n.parameter set :queue "%s"\n.parameter set :entity "%s"\n' "'mail'" "'ana'"
 		printf '.parameter set :%s\n' 'now 1780401600000' 'priority 0' 'n 10' 'boot 1000000'
 		echo '.stats on'
-		perl "$t/statements.pl" "$t/../lib/job.c" "$1"
+		perl "$t/statements.pl" "$t/../lib/$1" "$2"
 		echo ';'
 	} | sqlite3 scratch.db 2>/dev/null | sed -n 's/^Virtual Machine Steps: *//p' | tail -n 1
 }
 measure() {
 	rm -f scratch.db
 	sqlite3 -readonly q.db 'VACUUM INTO "scratch.db"'
-	for s in PICK EXPIRED NEXT BACK FRONT; do echo "$s $(visits "$s")"; done
+	for s in claim.c/PICK claim.c/EXPIRED claim.c/NEXT job.c/BACK job.c/FRONT; do echo "$s $(visits "${s%/*}" "${s#*/}")"; done
 }
 qadd -q -e ana -p 0 mail head
 claim mail >head
@@ -172,7 +172,7 @@ seq 1 20 | sed 's/.*/{"queue":"mail","payload":"&"}/' | qadd -q --jsonl
 measure >few
 seq 1 3000 | sed 's/.*/{"queue":"mail","entity":"ana","priority":0,"event_ms":&,"payload":"&"}/' | qadd -q --jsonl
 measure >many
-like "$(cat few)" '^PICK [1-9]' 'the work of a claim is measured'
+like "$(cat few)" '^claim.c/PICK [1-9]' 'the work of a claim is measured'
 is "$(cat many)" "$(cat few)" '3,000 better jobs behind a claimed one cost the others nothing'
 is "$(qclaim -c 10 mail | ids)" '5 6 7 8 9 10 11 12 13 14' '... and keep none of them waiting'
 is "$(qclaim -c 3000 mail | ids)" '15 16 17 18 19 20 21 22 23 24' '... not one'

@@ -54,7 +54,7 @@ sub plans {
 # What is not an index seek has a name and a reason.
 my %exempt = (
 	'job.c REBOOT' => [ 'SCAN q_job USING INDEX q_job_lease' ],	# live claims, once a boot
-	'job.c LIVE' => [ 'SCAN (subquery-1)' ],			# as many live claims as the cap
+	'claim.c LIVE' => [ 'SCAN (subquery-1)' ],			# as many live claims as the cap
 	'rate.c REBOOT' => [ 'SCAN q_rate' ],				# buckets in use, once a boot
 	'setting.c ALL' => [ 'SCAN q_setting' ],			# it is to print them all
 	(map { ("db_sqlite.c $_" => [ 'SCAN sqlite_schema' ]) } qw(HAS_OURS HAS_OUTBOX)),	# qinit alone
@@ -62,19 +62,20 @@ my %exempt = (
 );
 # What the hot path rests on.  PICK looks at the rows, too: those that it finds are written next.
 my %want = (
-	'job.c PICK' => [ 'SEARCH q_job USING INDEX q_job_ready (queue=? AND priority=? AND ready_ms<?)' ],
-	'job.c PICK_TYPE' => [ 'SEARCH q_job USING INDEX q_job_type (queue=? AND type=? AND priority=? AND ready_ms<?)' ],
-	'job.c EXPIRED' => [ 'SEARCH q_job USING INDEX q_job_lease (queue=? AND lease_ms<?)' ],
-	'job.c NEXT' => [ 'SEARCH q_job USING COVERING INDEX q_job_ready (queue=? AND priority=? AND ready_ms>?)' ],
-	'job.c NEXT_TYPE' => [ 'SEARCH q_job USING COVERING INDEX q_job_type (queue=? AND type=? AND priority=? AND ready_ms>?)' ],
-	'job.c NEXT_LEASE' => [ 'SEARCH q_job USING COVERING INDEX q_job_lease (queue=? AND lease_ms>?)' ],
+	'claim.c PICK' => [ 'SEARCH q_job USING INDEX q_job_ready (queue=? AND priority=? AND ready_ms<?)' ],
+	'claim.c PICK_TYPE' => [ 'SEARCH q_job USING INDEX q_job_type (queue=? AND type=? AND priority=? AND ready_ms<?)' ],
+	'claim.c EXPIRED' => [ 'SEARCH q_job USING INDEX q_job_lease (queue=? AND lease_ms<?)' ],
+	'claim.c NEXT' => [ 'SEARCH q_job USING COVERING INDEX q_job_ready (queue=? AND priority=? AND ready_ms>?)' ],
+	'claim.c NEXT_TYPE' => [ 'SEARCH q_job USING COVERING INDEX q_job_type (queue=? AND type=? AND priority=? AND ready_ms>?)' ],
+	'claim.c NEXT_LEASE' => [ 'SEARCH q_job USING COVERING INDEX q_job_lease (queue=? AND lease_ms>?)' ],
 	'job.c KEY' => [ 'SEARCH k USING PRIMARY KEY (queue=? AND key=?)', 'SEARCH j USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN',
 	    'SEARCH b USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN' ],
 	'job.c BACK' => [ 'SEARCH q_job USING INDEX q_job_head (queue=? AND entity=?)', 'SCALAR SUBQUERY 1',
 	    'SEARCH q_job USING INDEX q_job_entity (queue=? AND entity=?)' ],
 	'job.c FRONT' => [ 'SEARCH q_job USING INTEGER PRIMARY KEY (rowid=?)', 'SCALAR SUBQUERY 1',
 	    'SEARCH q_job USING INDEX q_job_entity (queue=? AND entity=?)', 'SCALAR SUBQUERY 2', 'SEARCH q_job USING INDEX q_job_head (queue=? AND entity=?)' ],
-	(map { ("job.c $_" => [ 'SEARCH q_job USING INTEGER PRIMARY KEY (rowid=?)' ]) } qw(TAKE RENEW ATTEMPT SETTLE WHO)),
+	'claim.c TAKE' => [ 'SEARCH q_job USING INTEGER PRIMARY KEY (rowid=?)' ],
+	(map { ("job.c $_" => [ 'SEARCH q_job USING INTEGER PRIMARY KEY (rowid=?)' ]) } qw(RENEW ATTEMPT SETTLE WHO)),
 	'job.c HELD' => [ 'SEARCH j USING INTEGER PRIMARY KEY (rowid=?)', 'SEARCH a USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN' ],
 );
 # Lists go on behind the last row by a seek, also among rows that are level.
@@ -151,7 +152,7 @@ INSERT INTO q_job(queue, entity, event_ms, due_ms, added_ms, head, ready_ms) VAL
 INSERT INTO q_job(queue, event_ms, due_ms, added_ms, ready_ms) VALUES('mail', 1, 99, 1, 99);
 INSERT INTO q_job(queue, event_ms, due_ms, added_ms, state, lease_ms) VALUES('mail', 1, 99, 1, 'claimed', 1);
 END
-for my $name ('job.c PICK', 'job.c NEXT', 'job.c EXPIRED') {
+for my $name ('claim.c PICK', 'claim.c NEXT', 'claim.c EXPIRED') {
 	my ($few, $many) = (steps("$dir/one.db", $name), steps("$dir/full.db", $name));
 	cmp_ok($few, '>', 5, "$name does something");
 	is($many, $few, '... and no more in a crowd of done, delayed, waiting and claimed jobs');

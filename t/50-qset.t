@@ -397,15 +397,15 @@ done
 
 fresh
 exits 65 'dead_to itself' qset queue.a.dead_to=a
-said "qset: queue.a.dead_to: it leads back to 'a', so dead jobs would go round for ever"
+said "qset: queue.a.dead_to: it leads back to this queue, so dead jobs would go round for ever"
 exits 0 'dead_to another' qset queue.a.dead_to=b
 exits 65 'a circle of two' qset queue.b.dead_to=a
-said "qset: queue.b.dead_to: it leads back to 'b', so dead jobs would go round for ever"
+said "qset: queue.b.dead_to: it leads back to this queue, so dead jobs would go round for ever"
 exits 0 'a chain' qset queue.b.dead_to=c queue.z.dead_to=a
 exits 65 'a circle of three' qset queue.c.dead_to=a
-said "qset: queue.c.dead_to: it leads back to 'c', so dead jobs would go round for ever"
+said "qset: queue.c.dead_to: it leads back to this queue, so dead jobs would go round for ever"
 exits 65 '... that one command makes' qset queue.e.dead_to=f queue.f.dead_to=g queue.g.dead_to=e
-said "qset: queue.e.dead_to: it leads back to 'e', so dead jobs would go round for ever"
+said "qset: queue.e.dead_to: it leads back to this queue, so dead jobs would go round for ever"
 is "$(qset)" 'queue.a.dead_to=b
 queue.b.dead_to=c
 queue.z.dead_to=a' '... none of it is set'
@@ -419,15 +419,17 @@ queue.x.rate=1/s
 queue.n.dead_to=m
 END
 exits 65 'a circle of two lines' qset -f circle
-said "qset: circle:3: queue.m.dead_to: it leads back to 'm', so dead jobs would go round for ever"
+said "qset: circle:3: queue.m.dead_to: it leads back to this queue, so dead jobs would go round for ever"
 printf 'queue.x.dead_to=m\nqueue.m.dead_to=n\nqueue.n.dead_to=m\n' >circle
 exits 65 'a way into a circle' qset -f circle
-said "qset: circle:2: queue.m.dead_to: it leads back to 'm', so dead jobs would go round for ever" 'is told where the circle is'
+said 'qset: circle:1: queue.x.dead_to: it leads on for more than 10 queues, or round for ever'
 fresh
-seq 500 | awk '{ print "queue.q" $1 ".dead_to=q" $1 + 1 }' >chain
-exits 0 'a chain of 500' qset -f chain
-exits 65 '... is not closed' qset queue.q501.dead_to=q1
-is "$(sql 'SELECT count(*) FROM q_setting')" 500 '... and stays'
+seq 10 | awk '{ print "queue.q" $1 ".dead_to=q" $1 + 1 }' >chain
+exits 0 'a chain of ten' qset -f chain
+exits 65 '... is not closed' qset queue.q11.dead_to=q1
+exits 65 '... nor made longer' qset queue.q0.dead_to=q1
+said 'qset: queue.q0.dead_to: it leads on for more than 10 queues, or round for ever'
+is "$(sql 'SELECT count(*) FROM q_setting')" 10 '... and stays'
 
 fresh
 exits 65 'a limit of no rate' qset queue.a.limit=p
@@ -680,7 +682,7 @@ for p in 1 2 3 4 5 6 7 8; do
 done
 wait
 is "$(sort status.* | uniq -c | tr -s ' \n' ' ')" ' 7 0 1 65 ' 'eight that close a circle together: one is refused'
-like "$(cat said.*)" '^qset: queue\.r.\.dead_to: it leads back to .r.., so dead jobs would go round for ever$' '... and told why'
+like "$(cat said.*)" '^qset: queue\.r.\.dead_to: it leads back to this queue, so dead jobs would go round for ever$' '... and told why'
 is "$(sql "SELECT count(*) FROM q_setting WHERE field = 'dead_to'")" 7 '... the others stand'
 export Q_NOW=2026-06-02T12:00:00Z
 
