@@ -457,7 +457,7 @@ said 'qset: file:2: rate.q: queue.a.limit names it; unset that in the same comma
 # ---- printing ----
 
 fresh
-Q_NOW=2026-06-02T11:00:00Z qpause mail 'partner down # 7'
+Q_NOW=2026-06-02T11:00:00Z qpause mail 'partner down # 7' 2>err
 qpause --all
 qset queue.mail.rate=1/s queue.mail-x.rate=1/s queue.mail.a.rate=1/s queue.mail/t.slo=1s/9% queue.mail.age=1m rate.b=1/s rate.a.concurrency=1 \
     rate.a=1/s expect.z=1h 'expect.a=by 06:00 Europe/Berlin' credential.c.owner='\t = # "x"' credential.c.expires=2027-01-31
@@ -721,7 +721,7 @@ qset -f - <slow & pid=$!
 exec 9>slow
 echo queue.slow.keep=1d >&9
 kill -TERM $pid
-wait $pid
+wait $pid 2>err
 is "$? $(qset | tr '\n' ' ')" '143 queue.a.rate=3/s queue.slow.age=1m queue.slow.rate=1/s ' 'ended half way: nothing of it'
 exec 9>&-
 

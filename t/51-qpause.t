@@ -200,7 +200,7 @@ is "$(sql "SELECT state, count(*) FROM q_job WHERE queue = 'mail' GROUP BY 1")" 
 done|1
 failed|2
 pending|7' '... all waits'
-exits 0 'qwork' qwork mail -- touch ran
+exits 0 'qwork' timeout 60 qwork mail -- touch ran
 said '' 'has nothing to do'
 [ ! -e ran ]; ok $? '... and runs nothing'
 exits 0 'qclaim --wait' qclaim --wait 50ms mail
