@@ -2,7 +2,6 @@
 # What others may do to the queue file while a program has it open.
 . "${0%/*}/lib.sh"
 
-until_ok() { _i=0; until "$@" 2>/dev/null; do [ $((_i += 1)) -lt 1000 ] || return 1; sleep 0.01; done; }
 gone() { case $(ps -o stat= -p "$1") in ''|Z*) ;; *) return 1 ;; esac; }
 waits() { find "/proc/$1/fd" -lname '*inotify*' | grep -q .; }
 # All that a writer writes to; the lock file and the shared memory are for whoever looks.

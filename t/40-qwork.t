@@ -12,31 +12,15 @@ attempt() {
 	       FROM q_attempt WHERE job = $1 ORDER BY id DESC LIMIT 1"
 }
 job() { sql "SELECT state, spent, due_ms - 1780401600000 > 0 FROM q_job WHERE id = $1"; }
-# Until a condition holds; the limit is for machines that fail.
-until_ok() {
-	_i=0
-	until "$@" 2>/dev/null; do
-		[ $((_i += 1)) -lt 1000 ] || { echo "# never: $*"; return 1; }
-		sleep 0.01
-	done
-}
-# Those of the processes in ./pids that still run; a zombie is only a number.
-alive() {
-	while read -r _p; do ps -o pid= -o stat= -p "$_p"; done <pids | awk '$2 !~ /^Z/ { print $1 }'
-}
-none_alive() { [ -z "$(alive)" ]; }
 gone() { case $(ps -o stat= -p "$1") in ''|Z*) ;; *) return 1 ;; esac; }
 # That a background qwork ends, and how; what does not is killed, so that the test goes on.
 ends() {	# CODE NAME PID
 	until_ok gone "$3" || kill -9 "$3"
 	exits "$1" "$2" wait "$3"
 }
-lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
-taken() { ! grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$1/status"; }	# no signal is pending
 state_of() { [ "$(sql "SELECT state FROM q_job WHERE id = $1")" = "$2" ]; }
 renewed() { [ "$(sql "SELECT lease_ms FROM q_job WHERE id = $1")" -gt "$2" ]; }
 expired() { [ "$(sql "SELECT lease_ms FROM q_job WHERE id = $1")" -lt "$(awk '{ printf "%d", $1 * 1000 }' /proc/uptime)" ]; }
-children() { ps -A -o pid= -o ppid= | awk -v p="$1" '$2 == p { print $1 }'; }
 
 # ---- usage ----
 

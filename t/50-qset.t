@@ -8,13 +8,6 @@ rows() { sql 'SELECT kind, name, field, value, coalesce(number, "-") FROM q_sett
 all() { sql 'SELECT * FROM q_setting ORDER BY 1, 2, 3'; }
 said() { is "$(cat out err)" "$1" "... ${2-with one line}"; }
 line() { printf "%s\n" "$*"; }
-until_ok() {
-	_i=0
-	until "$@" 2>/dev/null; do
-		[ $((_i += 1)) -lt 1000 ] || { echo "# never: $*"; return 1; }
-		sleep 0.01
-	done
-}
 
 exits 66 'no file' qset
 exits 66 '... to write to' qset queue.mail.rate=1/s

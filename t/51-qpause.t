@@ -11,14 +11,6 @@ said() { is "$(cat out err)" "$1" "... ${2-with one line}"; }
 word() { sed 's/.*"claim":"\([^"]*\)".*/\1/'; }
 claim() { qclaim -c "${2:-1}" "$1" | word; }
 n() { wc -l | tr -d ' '; }
-until_ok() {
-	_i=0
-	until "$@" 2>/dev/null; do
-		[ $((_i += 1)) -lt 3000 ] || { echo "# never: $*"; return 1; }
-		sleep 0.01
-	done
-}
-lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 ms() { date +%s%3N; }
 T0='2026-06-02T12:00:00Z' T1='2026-06-02T13:00:00Z'
 

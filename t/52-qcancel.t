@@ -9,19 +9,6 @@ fresh() { rm -f q.db*; qinit; }
 line() { tr '\n' ' ' | sed 's/ $//'; }
 states() { sql "SELECT group_concat(state, ' ') FROM (SELECT state FROM q_job ORDER BY id)"; }
 # What the counters say, and what the rows say.
-counts() { qls --counts | cut -f1-7; }
-truth() {
-	sql "SELECT queue, sum(state = 'pending'), sum(state = 'claimed'), sum(state = 'failed'), sum(state = 'done'), sum(state = 'dead'),
-	    sum(state = 'cancelled') FROM q_job GROUP BY queue ORDER BY queue" | tr '|' '\t'
-}
-counted() { is "$(counts)" "$(truth)" '... and counted'; }
-# unchanged CODE NAME CMD...
-unchanged() {
-	before=$(sql .dump)
-	exits "$@"
-	[ "$(sql .dump)" = "$before" ]
-	ok $? '... and changes nothing'
-}
 # cancels CODE OUT ERR NAME ARGS...
 cancels() {
 	want=$1 out=$2 err=$3 name=$4

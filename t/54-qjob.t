@@ -11,21 +11,6 @@ attempt() {
 	       FROM q_attempt WHERE job = $1 ORDER BY id DESC LIMIT 1"
 }
 states() { sql "SELECT group_concat(state, ' ') FROM (SELECT state FROM q_job ORDER BY id)"; }
-# Until a condition holds; the limit is for machines that fail.
-until_ok() {
-	_i=0
-	until "$@" 2>/dev/null; do
-		[ $((_i += 1)) -lt 1000 ] || { echo "# never: $*"; return 1; }
-		sleep 0.01
-	done
-}
-# Those of the processes in ./pids that still run; a zombie is only a number.
-alive() {
-	while read -r _p; do ps -o pid= -o stat= -p "$_p"; done <pids | awk '$2 !~ /^Z/ { print $1 }'
-}
-none_alive() { [ -z "$(alive)" ]; }
-children() { ps -A -o pid= -o ppid= | awk -v p="$1" '$2 == p { print $1 }'; }
-taken() { ! grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$1/status"; }	# no signal is pending
 # OPTIONS...: qjob in the background, output in jout and jerr; returns when ./go is there.
 begin() {
 	fresh

@@ -59,3 +59,36 @@ exits() {
 
 # The second door: what the file holds, not what the programs say.
 sql() { sqlite3 -readonly -cmd '.timeout 10000' "$Q_DB" "$1"; }
+
+# unchanged CODE NAME CMD...: exits, and the file holds what it held
+unchanged() {
+	_before=$(sql .dump)
+	exits "$@"
+	[ "$(sql .dump)" = "$_before" ]
+	ok $? '... and changes nothing'
+}
+
+# counted [NAME]: the counters of finished jobs agree with the rows
+counted() {
+	is "$(qls --counts | cut -f1-7)" "$(sql "SELECT queue, sum(state = 'pending'), sum(state = 'claimed'), sum(state = 'failed'),
+	    sum(state = 'done'), sum(state = 'dead'), sum(state = 'cancelled') FROM q_job GROUP BY queue ORDER BY queue" | tr '|' '\t')" \
+	    "${1-... and counted}"
+}
+
+# until_ok CMD...: waits for it to succeed; the limit is for machines that fail
+until_ok() {
+	_i=0
+	until "$@" 2>/dev/null; do
+		[ $((_i += 1)) -lt 3000 ] || { echo "# never: $*"; return 1; }
+		sleep 0.01
+	done
+}
+
+# Those of the processes in ./pids that still run; a zombie is only a number.
+alive() {
+	while read -r _p; do ps -o pid= -o stat= -p "$_p"; done <pids | awk '$2 !~ /^Z/ { print $1 }'
+}
+none_alive() { [ -z "$(alive)" ]; }
+children() { ps -A -o pid= -o ppid= | awk -v p="$1" '$2 == p { print $1 }'; }
+taken() { ! grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$1/status"; }	# no signal is pending
+lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }	# FILE N: so many at least
