@@ -41,12 +41,14 @@ prog_start(struct prog *p, bool changes_file)
 		{ "database", required_argument, NULL, 'd' },
 		{ NULL, 0, NULL, 0 }
 	};
+	static char line[BUFSIZ];	/* a message is one write: those of several programs do not mix, nor does one stop half way */
 	sigset_t none;
 	size_t n = 0;
 	bool stop = *p->shorts == '+';
 
 	prog = p;
 	plug();
+	setvbuf(stderr, line, _IOLBF, sizeof line);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGXFSZ, SIG_IGN);

@@ -92,6 +92,15 @@ done
 is "$(qls --exists m >/dev/full; echo $?)" 0 'what prints nothing needs none'
 is "$(qdone 99.1.00000000 2>/dev/full >/dev/full; echo $?)" 76 'a full standard error changes no status'
 
+# Of packets it is seen how many writes a message takes; programs that share a log would mix theirs.
+packets() {
+	perl -e 'use Socket; socketpair R, W, AF_UNIX, SOCK_DGRAM, 0; if (!fork) { open STDERR, ">&W"; close W; exec @ARGV } close W; wait;
+	    fcntl R, 4, 2048; print "[$_]" while defined recv R, $_, 65536, 0 and length' "$@"
+}
+is "$(packets qadd --bogus)" "[qadd: unknown option '--bogus'; see 'qadd --help'
+]" 'a message is written at once'
+is "$(packets qdone 99.1.00000000 98.1.00000000 | tr -dc '[]')" '[][]' '... and the next by itself'
+
 # ---- a pipe that nobody reads ----
 
 qclaim -c 99 m >/dev/null

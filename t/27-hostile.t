@@ -24,7 +24,7 @@ Q_DB=$PWD/new/q.db qadd -q m other
 # What to do with the file, and how.
 for how in 'removed@rm q.db' 'moved with its log@mv q.db q.db-wal q.db-shm away' 'replaced@cp -p new/q.db copy; mv copy q.db' \
     'replaced, its log, too@mv q.db q.db-wal q.db-shm away; cp -p new/q.db* .' 'replaced by its copy@cp -p q.db copy; mv copy q.db'; do
-	for cmd in 'qadd m -' 'qadd --lines m' 'qadd --replace -k k m -' 'qdone -' 'qfail -' 'qrenew -' 'qclaim --wait 1m none'; do
+	for cmd in 'qadd m -' 'qadd --lines m' 'qadd --replace -k k m -' 'qdone -' 'qfail -' 'qrenew -' 'qclaim --wait 1h none'; do
 		rm -rf q.db* away
 		mkdir away
 		cp -p old/* .
