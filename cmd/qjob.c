@@ -110,7 +110,6 @@ renew(void)
 	ill = rc != Q_OK;
 	db_rollback(db);
 	renew_at = when_elapsed() + (rc == Q_OK ? want.lease_ms / 3 : RETRY_MS);
-	minder_wake(&minder);
 	if (rc != Q_LOST)
 		return;
 	renew_at = INT64_MAX;

@@ -78,6 +78,8 @@ follow(const char *queue)
 	prog_check(db, job_paced(db, queue, now, &left, &last));
 	if (left == 0)
 		return;
+	if (last > WHEN_MAX)		/* of another program */
+		last = WHEN_MAX;
 	ahead = (last - now) * 1000 + rate.period_us;
 	if (left < ahead / rate.period_us)
 		ahead = (left + 1) * rate.period_us;

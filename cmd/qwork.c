@@ -241,8 +241,6 @@ turn(bool renew, int n)
 	if (renew || count(RUNS) == 0)
 		renew_at = when_elapsed() + want.lease_ms / 3;
 	for (EACH_SLOT(s)) {
-		if (renew)
-			minder_wake(MINDER(s));
 		if (s->stage == ENDED) {
 			report(s);
 			s->stage = MINDER(s)->fd != -1 ? IDLE : GONE;

@@ -562,11 +562,32 @@ minder(int master, const struct child_spec *spec)
 
 /* ---- the master ---------------------------------------------------------- */
 
+/* Some commands stop their parent: without a minder that goes on there is no time limit. */
+static void
+go_on(int sig)
+{
+	siginfo_t who = { .si_pid = 0 };
+	int saved = errno;
+
+	(void)sig;
+	while (waitid(P_ALL, 0, &who, WSTOPPED | WNOHANG) == 0 && who.si_pid > 0) {
+		kill(who.si_pid, SIGCONT);
+		who.si_pid = 0;
+	}
+	errno = saved;
+}
+
 int
 minder_start(struct minder *m, const struct child_spec *spec, const struct minder *others, int nothers)
 {
+	struct sigaction sa = { .sa_handler = go_on, .sa_flags = SA_RESTART };
+	sigset_t child;
 	int pair[2], i;
 
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	if (sigaction(SIGCHLD, &sa, NULL) == -1 || sigprocmask(SIG_UNBLOCK, &child, NULL) == -1)
+		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == -1)
 		return -1;
 	if ((m->pid = fork()) == 0) {
@@ -591,20 +612,20 @@ minder_run(struct minder *m, const char *env, size_t env_len, const void *input,
 	return put(m->fd, &o, sizeof(o)) && put(m->fd, env, env_len) && put(m->fd, input, len) ? 0 : -1;
 }
 
+static void
+wake_minder(const struct minder *m)
+{
+	if (m->fd != -1)
+		kill(m->pid, SIGCONT);
+}
+
 void
 minder_kill(struct minder *m, int sig)
 {
 	struct order o = { sig, 0, 0 };
 
 	put(m->fd, &o, sizeof(o));	/* if it fails the minder is gone, as minder_end() will say */
-	minder_wake(m);
-}
-
-void
-minder_wake(const struct minder *m)
-{
-	if (m->fd != -1)
-		kill(m->pid, SIGCONT);
+	wake_minder(m);
 }
 
 /* Make the tail of what a command wrote a string that can be stored and shown. */
@@ -651,7 +672,7 @@ minder_stop(struct minder *m)
 
 	if (m->fd == -1)
 		return;
-	minder_wake(m);
+	wake_minder(m);
 	shut(&m->fd);
 	when_nudge(1000);
 	while (waitpid(m->pid, NULL, 0) == -1 && errno == EINTR)

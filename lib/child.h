@@ -42,8 +42,9 @@ struct child_spec {
 };
 
 /*
- * Start a minder.  Descriptors 0-2 must be open and SIGPIPE ignored.  `others` are the earlier minders, whose
- * fds it must not keep open.  0, or -1 with errno.
+ * Start a minder.  Descriptors 0-2 must be open and SIGPIPE ignored.  From now on a child that is stopped (commands
+ * can do that to their parent) is let go on, by a handler of SIGCHLD, which interrupts poll(2).  `others` are the
+ * earlier minders, whose fds it must not keep open.  0, or -1 with errno.
  */
 int minder_start(struct minder *, const struct child_spec *, const struct minder *others, int nothers);
 
@@ -55,9 +56,6 @@ int minder_run(struct minder *, const char *env, size_t env_len, const void *inp
 
 /* Signal the command's group: SIGTERM (and SIGKILL kill_ms later) or SIGKILL.  Harmless when nothing runs any more. */
 void minder_kill(struct minder *, int sig);
-
-/* Let a minder go on that its command has stopped (SIGSTOP to its parent), so that its time limit counts again. */
-void minder_wake(const struct minder *);
 
 struct child_end {
 	int status;		/* as waitpid(2) gives it; 126 or 127 if it could not be run, 75 if no process could be made */

@@ -536,8 +536,8 @@ none_alive; ok $? '... and nothing is left'
 is "$(cat qerr)" '' '... without a word'
 fresh
 add mail x
-(unset Q_BOOT; exec qwork -l 1s mail -- sh -c 'kill -STOP $PPID; echo whole') & pid=$!
-ends 0 '... the next heartbeat wakes it' "$pid"
+(exec qwork mail -- sh -c 'kill -STOP $PPID; echo whole') & pid=$!
+ends 0 '... it goes on at once' "$pid"
 is "$(attempt 1)" 'done|0|||whole' '... and the job is settled'
 begin -P 3 -c 1 --grace 100ms mail -- ./slow
 # shellcheck disable=SC2046	# numbers

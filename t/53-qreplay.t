@@ -221,6 +221,14 @@ for _ in 1 2 3; do dead 900 mail x; done
 unchanged 64 'a pace that ends after the year 9999' qreplay --rate 1/3650d mail
 is "$(cat err)" "qreplay: --rate: the last of 2703 jobs would be due after the year 9999; see 'qreplay --help'" '... is refused before anything is done'
 
+# What another program has put further off than any time there is.
+fresh
+dead 3 mail x
+sqlite3 q.db "INSERT INTO q_job(queue, generation, event_ms, due_ms, ready_ms, added_ms)
+	VALUES('mail', 2, 0, 9223372036854775807, 9223372036854775807, 0)"
+exits 0 'a pace behind a job that is never due' qreplay -n --rate 1/s mail
+is "$(cut -f2 out | line)" '2026-06-02T12:00:02.000Z 2026-06-02T12:00:03.000Z 2026-06-02T12:00:04.000Z' '... goes on behind one job'
+
 # A second run goes on where the first one ends, as long as its jobs are not tried.
 fresh
 dead 8 mail x

@@ -432,6 +432,13 @@ is "$(cat jout jerr)" 'qjob: x: its minder was killed; next: qls 1' '... is told
 is "$(attempt 1)" 'failed|dead|||its minder was killed|' '... and on record'
 none_alive; ok $? '... and the command died with it'
 
+fresh
+exits 143 'the time limit of a command that has stopped its minder' qjob --limit 300ms x -- sh -c 'kill -STOP $PPID; echo $$ >pids; exec sleep 60'
+is "$(cat out err)$(attempt 1)" 'qjob: x: time limit 300ms; next: qls 1failed|dead||15|time limit 300ms|' '... counts all the same'
+none_alive; ok $? '... and nothing is left'
+exits 0 'one that does it and ends' qjob x -- sh -c 'kill -STOP $PPID; echo whole'
+is "$(cat out err)" 'whole' '... holds up nothing'
+
 mkfifo fifo
 hold() {	# the file is busy until fd 9 is closed
 	rm -f held
