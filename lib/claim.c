@@ -419,7 +419,8 @@ job_start(struct db *db, const struct job_new *new, const struct job_want *w, in
 	enum job_added added;
 	struct stmt *s;
 
-	rescue(db, w, new->queue, boot, now);
+	while (rescue(db, w, new->queue, boot, now) && db_status(db) == Q_OK)
+		;			/* all, or a late renewal would make two of an earlier run and this one */
 	s = db_prepare(db, RUNS);
 	db_text(s, ":queue", new->queue);
 	db_text(s, ":type", new->type);

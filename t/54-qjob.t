@@ -349,6 +349,15 @@ is "$(cat out err)" 'qjob: x: job 1: dead: its claim was lost; next: qls 1' '...
 is "$(states)" dead '... and is dead'
 
 fresh
+sqlite3 q.db "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 251)
+	INSERT INTO q_job(queue, type, state, event_ms, due_ms, added_ms, claimed_ms, lease_ms, fence, nonce)
+	SELECT 'x', CASE i WHEN 251 THEN 'qjob' ELSE '' END, 'claimed', 1, 1, 1, 1, i, 1, 1 FROM n;
+	INSERT INTO q_meta VALUES('boot', 'b1')"
+exits 0 'a run behind many ended claims' qjob x -- true
+is "$(sql "SELECT state, type, count(*) FROM q_job GROUP BY 1, 2" | tr '\n' ' ')" 'done|qjob|1 failed||250 failed|qjob|1 ' \
+	'... takes all of them back, so that no late renewal makes it two'
+
+fresh
 qjob x -- sh -c 'echo $$ >pids; touch go; exec yes' >pipe 2>jerr & pid=$!
 until_ok test -e go
 kill -9 "$pid"
