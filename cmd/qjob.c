@@ -198,8 +198,8 @@ report(int rc)
 		return recorded ? Q_OK : Q_IO;
 	if (caught != 0)
 		prog_killed(caught);
-	if (status == 0 || status > 128 || end.err_len == 0 || end.timed_out)
-		prog_warn("%s: %s%s%s; next: qls %" PRId64, name, cmd, colon, child_how(why, &end, &spec), claim.id);
+	/* Also if it has written something itself: cron's mail tells no exit status. */
+	prog_warn("%s: %s%s%s; next: qls %" PRId64, name, cmd, colon, child_how(why, &end, &spec), claim.id);
 	if (status == 0)			/* which is not how it was meant to end */
 		return end.timed_out ? 128 + SIGTERM : Q_IO;
 	return status;

@@ -130,8 +130,23 @@ one(int64_t id, void *arg)
 	return Q_OK;
 }
 
+/* Of those listed, or of all. */
+static int
+tell_pause(const struct setting *set, const char *reason, int64_t since_ms, void *filter)
+{
+	const struct job_filter *f = filter;
+	bool listed = f->nqueues == 0 || *set->name == '\0';
+
+	(void)since_ms;
+	for (int i = 0; i < f->nqueues; i++)
+		listed |= strcmp(f->queues[i], set->name) == 0;
+	if (listed && strcmp(set->kind, "queue") == 0 && strcmp(set->field, "paused") == 0)
+		prog_warn("paused: %s%s%s; see qpause", *set->name != '\0' ? set->name : "all queues", *reason != '\0' ? ": " : "", reason);
+	return Q_OK;
+}
+
 static void
-list(const struct job_filter *f)
+list(struct job_filter *f)
 {
 	bool cut = limit == -1 && tty;
 	int rc;
@@ -143,6 +158,8 @@ list(const struct job_filter *f)
 		prog_check(db, rc);
 	if (rc == Q_NO && cut)
 		prog_warn("%d shown, there are more; --limit N shows N", TTY_ROWS);
+	if (tty && !exists && (f->states & ST_OPEN))
+		prog_check(db, setting_each(db, tell_pause, f));
 	prog_exit(exists ? Q_NO : Q_OK);
 }
 

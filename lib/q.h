@@ -283,6 +283,8 @@ bool rate_parse(const char *, struct rate *, const char **why);
 int rate_look(struct db *, const char *kind, const char *name, const struct rate *, int64_t boot, int64_t now, int64_t *n, int64_t *at);
 /* Take n of them, inside the transaction that looked. */
 int rate_take(struct db *, const char *kind, const char *name, const struct rate *, int64_t boot, int64_t n);
+/* The bucket is full now; a block stays. */
+int rate_refill(struct db *, const char *kind, const char *name);
 /* At the first claim after a boot: all buckets are full. */
 int rate_reboot(struct db *);
 

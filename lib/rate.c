@@ -16,6 +16,7 @@ static const char TAKE[] =
 	"INSERT INTO q_rate(kind, name, full_us) VALUES(:kind, :name, :full)\n"
 	"    ON CONFLICT(kind, name) DO UPDATE SET full_us = excluded.full_us";
 
+static const char REFILL[] = "UPDATE q_rate SET full_us = 0 WHERE kind = :kind AND name = :name";
 static const char REBOOT[] = "UPDATE q_rate SET full_us = 0";	/* buckets in use, once a boot */
 
 bool
@@ -87,6 +88,17 @@ rate_take(struct db *db, const char *kind, const char *name, const struct rate *
 	db_text(s, ":kind", kind);
 	db_text(s, ":name", name);
 	db_int(s, ":full", full + n * r->period_us);
+	db_run(s);
+	return db_status(db);
+}
+
+int
+rate_refill(struct db *db, const char *kind, const char *name)
+{
+	struct stmt *s = db_prepare(db, REFILL);
+
+	db_text(s, ":kind", kind);
+	db_text(s, ":name", name);
 	db_run(s);
 	return db_status(db);
 }

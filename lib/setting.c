@@ -271,7 +271,9 @@ put(struct db *db, const struct setting *set, const char *value, int64_t number,
 		db_opt(s, ":number", number);
 		db_int(s, ":now", now);
 	}
-	db_run(s);
+	/* What a former rate has spent must not hold back the new one. */
+	if (db_run(s) > 0 && (strcmp(set->field, "rate") == 0 || (strcmp(set->kind, "rate") == 0 && set->field[0] == '\0')))
+		rate_refill(db, set->kind, set->name);
 	last.turn = 0;
 	return db_status(db);
 }

@@ -411,4 +411,16 @@ if [ "$(id -u)" -eq 0 ] && setpriv --reuid 65534 --regid 65534 --clear-groups tr
 else
 	ok 0 'no permission to write # SKIP only root can become somebody else'
 fi
+# ---- qls says so to a person ----
+
+fresh
+qadd -q mail x
+qpause mail 'bad template'
+seen() { script -qec "$1" /dev/null </dev/null | tr -d '\r' | grep '^qls:'; }
+is "$(seen 'qls; qls mail; qls other; qls --state done mail')" "$(printf 'qls: paused: mail: bad template; see qpause\nqls: paused: mail: bad template; see qpause')" \
+    'on a terminal qls tells of pauses'
+qpause --all
+is "$(seen 'qls other')" 'qls: paused: all queues; see qpause' '... of that of all'
+exits 0 '... in a pipe it does not' qls
+is "$(cat err)" '' '... say a word'
 done_testing

@@ -56,14 +56,14 @@ while IFS=@ read -r name cmd want says attempt; do
 done <<'END'
 0@echo fine; echo noise >&2@0@@done|done|0|||fine
 0 without a word@exit 0@0@@done|done|0|||
-1 after a word@echo out; echo no >&2; exit 1@1@@failed|dead|1||no|
+1 after a word@echo out; echo no >&2; exit 1@1@qjob: x: exit status 1; next: qls 1@failed|dead|1||no|
 3 without a word@exit 3@3@qjob: x: exit status 3; next: qls 1@failed|dead|3||exit status 3|
 3 with output@echo out; exit 3@3@qjob: x: exit status 3; next: qls 1@failed|dead|3||exit status 3|
-65@echo bad >&2; exit 65@65@@failed|dead|65||bad|
-75 is no deferral@echo busy >&2; exit 75@75@@failed|dead|75||busy|
+65@echo bad >&2; exit 65@65@qjob: x: exit status 65; next: qls 1@failed|dead|65||bad|
+75 is no deferral@echo busy >&2; exit 75@75@qjob: x: exit status 75; next: qls 1@failed|dead|75||busy|
 76@exit 76@76@qjob: x: exit status 76; next: qls 1@failed|dead|76||exit status 76|
 126@exit 126@126@qjob: x: exit status 126; next: qls 1@failed|dead|126||exit status 126|
-127 is no release@echo gone >&2; exit 127@127@@failed|dead|127||gone|
+127 is no release@echo gone >&2; exit 127@127@qjob: x: exit status 127; next: qls 1@failed|dead|127||gone|
 255@exit 255@255@qjob: x: exit status 255; next: qls 1@failed|dead|255||exit status 255|
 KILL@kill -9 $$@137@qjob: x: signal 9; next: qls 1@failed|dead||9|signal 9|
 TERM after a word@echo oops >&2; kill -TERM $$@143@qjob: x: signal 15; next: qls 1@failed|dead||15|oops|
@@ -164,7 +164,7 @@ is "$(cat err)" 'qjob: x: standard output: No space left on device; it is not co
 is "$(attempt 3)" 'failed|dead|0||standard output: No space left on device; it is not complete|' '... is a failure'
 exits 141 'a full disk and much output' sh -c 'qjob x -- yes >/dev/full'
 exits 3 'a full disk and a failure' sh -c 'qjob x -- sh -c "echo a; echo b >&2; exit 3" >/dev/full'
-is "$(cat err)" b '... is the failure'
+is "$(cat err)" "$(printf 'b\nqjob: x: exit status 3; next: qls 5')" '... is the failure'
 is "$(attempt 5)" 'failed|dead|3||exit status 3: b|' '... of the command'
 exits 74 'errors that cannot be written' sh -c 'qjob x -- sh -c "echo a >&2" 2>/dev/full'
 is "$(attempt 6)" 'failed|dead|0||standard error: No space left on device; it is not complete: a|' '... are a failure'
@@ -197,7 +197,7 @@ is "$(sql 'SELECT count FROM q_attempt')" '' '... is none'
 exits 3 'the count of a failure' qjob --count-from-stdout x -- sh -c 'echo 4; echo no >&2; exit 3'
 is "$(sql 'SELECT count FROM q_attempt WHERE job = 2')" 4 '... is kept'
 exits 3 'no count of a failure' qjob --count-from-stdout x -- sh -c 'echo no >&2; exit 3'
-is "$(cat err)" no '... is the lesser trouble'
+is "$(cat err)" "$(printf 'no\nqjob: x: exit status 3; next: qls 3')" '... is the lesser trouble'
 
 # ---- the time limit ----
 
@@ -480,7 +480,8 @@ exits 3 '... and one that has failed' wait "$full3"
 is "$(sed 's/^\(qjob: x: \).*; this/\1WHY; this/' full0/err full3/err)" 'no
 qjob: x: WHY; this run is not recorded, and blocks the next until its lease is over
 no
-qjob: x: WHY; this run is not recorded, and blocks the next until its lease is over' '... are told'
+qjob: x: WHY; this run is not recorded, and blocks the next until its lease is over
+qjob: x: exit status 3; next: qls 1' '... are told'
 is "$(for d in full0 full3; do sqlite3 -readonly "$d/q.db" 'SELECT state FROM q_job'; done | tr '\n' ' ')" 'claimed claimed ' '... and claimed until the lease is over'
 
 exits 143 'a reader that does not read' wait "$stuck"

@@ -61,9 +61,15 @@ seq 50 | Q_NOW=2026-06-02T10:00:00Z qadd -q --lines m
 is "$(Q_NOW=2026-06-02T11:00:00Z at 9600 claims m)" 1 'the clock on the wall does not matter'
 is "$(Q_BOOT=b2:5 claims m)" 20 '... but a reboot fills the bucket'
 set_ queue.m.rate=1/1m
-is "$(Q_BOOT=b2:6 claims m),$(Q_BOOT=b2:59000 claims m),$(Q_BOOT=b2:60000 claims m)" 0,1,0 'a rate that is changed holds at the next claim'
+is "$(Q_BOOT=b2:6 claims m),$(Q_BOOT=b2:59000 claims m),$(Q_BOOT=b2:60006 claims m)" 1,0,1 'a rate that is changed holds at the next claim, whatever the old one has spent'
 set_ queue.m.rate=
 is "$(Q_BOOT=b2:60000 claims m)" 100 '... and one that is unset no more'
+set_ queue.m.rate=1/1h
+is "$(Q_BOOT=b2:60000 claims m),$(Q_BOOT=b2:60000 claims m)" 1,0 'a mistake: one an hour'
+set_ queue.m.rate=10/s+2
+is "$(Q_BOOT=b2:60000 claims m)" 2 '... mended'
+set_ queue.m.rate=10/s+2
+is "$(Q_BOOT=b2:60000 claims m)" 0 '... to set it again gives nothing'
 
 # Shared, and its own beside it.
 fresh
