@@ -50,7 +50,7 @@ struct stream {			/* standard output or standard error of a command */
 struct run {			/* the minder's view of one command */
 	const struct child_spec *spec;
 	struct child_end *end;
-	pid_t pid;		/* 0: it has ended */
+	pid_t pid, group;	/* 0: it has ended; its group */
 	int in, exec;		/* our ends of its pipes, -1 when closed */
 	struct stream stream[2];	/* its standard output and error */
 	bool same;		/* both are passed on to one place */
@@ -162,6 +162,7 @@ start(struct run *r, char *env, size_t env_len)
 	errno = why;
 	if (r->pid <= 0)
 		return false;
+	r->group = r->pid;
 	setpgid(r->pid, r->pid);	/* on both sides: whoever comes first */
 	return fcntl(r->in, F_SETFL, O_NONBLOCK) == 0 && fcntl(out[0], F_SETFL, O_NONBLOCK) == 0 &&
 	    fcntl(err[0], F_SETFL, O_NONBLOCK) == 0 && fcntl(r->exec, F_SETFL, O_NONBLOCK) == 0;
@@ -299,12 +300,15 @@ flow(struct run *r, struct stream *s, const struct pollfd p[2])
 		shut(&s->from);
 }
 
-/* Kill our own children, which are what the command left behind; their children come to us then. */
+/*
+ * Kill our own children, which are what the command left behind; their children come to us then.  What forks all
+ * the time outruns that, but not a signal to its group: the command's, as long as one of ours is in it.
+ */
 static void
-sweep(void)
+sweep(pid_t group)
 {
 	char path[64], stat[512], *p;
-	long pid, parent;
+	long pid, parent, pgrp;
 	struct dirent *d;
 	ssize_t n;
 	int fd;
@@ -319,9 +323,9 @@ sweep(void)
 		n = read(fd, stat, sizeof(stat) - 1);
 		close(fd);
 		stat[n > 0 ? n : 0] = '\0';
-		/* "PID (NAME) STATE PARENT ...", and a name may contain anything */
-		if ((p = strrchr(stat, ')')) != NULL && sscanf(p, ") %*c %ld", &parent) == 1 && parent == getpid())
-			kill((pid_t)pid, SIGKILL);
+		/* "PID (NAME) STATE PARENT GROUP ...", and a name may contain anything */
+		if ((p = strrchr(stat, ')')) != NULL && sscanf(p, ") %*c %ld %ld", &parent, &pgrp) == 2 && parent == getpid())
+			kill(pgrp == group ? -group : (pid_t)pid, SIGKILL);
 	}
 	if (dir != NULL)
 		closedir(dir);
@@ -384,7 +388,7 @@ act_on_time(struct run *r, int64_t now)
 	if (now >= r->kill_at)
 		signal_command(r, SIGKILL, now);
 	if (now >= r->sweep_at) {
-		sweep();
+		sweep(r->group);
 		r->sweep_at = now + SWEEP_MS;
 	}
 }
