@@ -57,6 +57,12 @@ static bool ill;			/* the file is, and that was told */
 static int caught;			/* the first signal */
 static int64_t renew_at, giveup_at = INT64_MAX;	/* by when_elapsed() */
 
+static void
+stop_minder(void)
+{
+	minder_stop(&minder);
+}
+
 /* ---- the beginning ------------------------------------------------------- */
 
 /* Add the job and claim it, and run the command; or end, if it is not the time. */
@@ -85,10 +91,8 @@ begin(void)
 	prog_check(db, db_commit(db));
 	for (int i = 0; i < lost.n && i < (int)(sizeof lost.id / sizeof *lost.id); i++)
 		prog_warn("%s: job %" PRId64 ": dead: its claim was lost; next: qls %" PRId64, name, lost.id[i], lost.id[i]);
-	if (rc == Q_NO) {
-		minder_stop(&minder);
+	if (rc == Q_NO)
 		prog_exit(Q_TEMP);
-	}
 	renew_at = when_elapsed() + want.lease_ms / 3;
 	minder_run(&minder, env, len, "", 0);	/* if the minder is gone, its descriptor will say so */
 	free(env);
@@ -139,9 +143,9 @@ watch(void)
 			renew();
 	}
 	if (now >= giveup_at)		/* it does not end */
-		minder_stop(&minder);
+		stop_minder();
 	minder_end(&minder, &end);
-	minder_stop(&minder);
+	stop_minder();
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -241,6 +245,7 @@ main(int argc, char *argv[])
 	want.worker = prog_worker();
 	if (minder_start(&minder, &spec, NULL, 0) == -1)	/* first: a process that has the file open must not fork */
 		prog_die(Q_TEMP, "cannot start a process: %s", strerror(errno));
+	prog_last = stop_minder;
 	prog_catch();
 	db = prog_open(DB_ONCE);
 	begin();

@@ -80,14 +80,11 @@ static bool limited;			/* something is due, and waits only for its rate */
 static int64_t next_due = -1, version, nap = SLOW_MS;
 static int64_t renew_at, retry_at, grace_at = NEVER, giveup_at = NEVER;	/* by when_elapsed() */
 
-/* The file fails for good: claims stay and are taken over after their lease. */
-static _Noreturn void
-fatal(int code)
+static void
+stop_minders(void)
 {
-	prog_warn("%s", db_message(db));
 	for (EACH_SLOT(s))
 		minder_stop(MINDER(s));
-	prog_exit(code);
 }
 
 /* ---- one job's way through a slot ---------------------------------------- */
@@ -115,7 +112,7 @@ start(struct slot *s, const struct claim *claim)
 		s->how.reason = "out of memory, or the file was busy";
 		retry_at = when_elapsed() + RETRY_MS;
 	} else
-		fatal(rc);
+		prog_check(db, rc);	/* the file fails for good: claims stay and are taken over after their lease */
 	free(env);
 }
 
@@ -232,8 +229,7 @@ turn(bool renew, int n)
 		retry_at = when_elapsed() + RETRY_MS;
 		return;
 	}
-	if (rc != Q_OK)
-		fatal(rc);
+	prog_check(db, rc);
 	busy = false;
 	for (int i = 0; i < lost.n && i < (int)(sizeof lost.id / sizeof *lost.id); i++)
 		prog_warn("job %" PRId64 ": dead: its claim was lost once too often; next: qls %" PRId64, lost.id[i], lost.id[i]);
@@ -406,11 +402,12 @@ main(int argc, char *argv[])
 	for (int i = 0; i < nslots; i++)	/* first: a process that has the file open must not fork */
 		if (minder_start(&minders[i], &spec, minders, i) == -1)
 			prog_die(Q_TEMP, "cannot start a process: %s", strerror(errno));
+	prog_last = stop_minders;
 	prog_catch();
 	db = prog_open(DB_STAY);
 	work();
+	stop_minders();
 	for (EACH_SLOT(s)) {
-		minder_stop(MINDER(s));
 		if (s->stage != RUNS && s->stage != ENDED)
 			continue;
 		prog_warn("job %" PRId64 ": %s; it is taken over when its lease is over", s->claim.id,

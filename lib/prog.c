@@ -14,6 +14,7 @@
 
 struct prog *prog;
 volatile sig_atomic_t prog_signal;
+void (*prog_last)(void);
 static bool catching;			/* prog_catch() was called */
 
 static struct option longs[64];
@@ -525,6 +526,8 @@ void
 prog_killed(int sig)
 {
 	if (sig == SIGINT) {
+		if (prog_last != NULL)
+			prog_last();
 		signal(SIGINT, SIG_DFL);
 		raise(SIGINT);
 		prog_poll(NULL, 0, 0);
@@ -537,6 +540,8 @@ prog_exit(int status)
 {
 	bool lost = ferror(stdout) != 0;
 
+	if (prog_last != NULL)
+		prog_last();
 	errno = 0;
 	if (fflush(stdout) == EOF || (close(STDOUT_FILENO) == -1 && errno != EINTR))
 		lost = true;

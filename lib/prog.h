@@ -96,6 +96,9 @@ _Noreturn void prog_killed(int sig);
 /* "host:pid", who claims. */
 const char *prog_worker(void);
 
+/* If not NULL, called when the program ends by one of these functions: what it started is not to outlive it. */
+extern void (*prog_last)(void);
+
 /* Last act: stdout flushed, closed and checked (74 if lost, unless status is already worse), then _exit. */
 _Noreturn void prog_exit(int status);
 

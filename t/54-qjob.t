@@ -21,7 +21,18 @@ sha() { sha256sum | cut -c1-64; }
 
 # ---- usage ----
 
-exits 66 'no file' qjob x -- true
+# Its exit status, and on standard output how many children it leaves to somebody else.
+cat >orphans <<'END'
+use constant SUBREAPER => 36;
+syscall 157, SUBREAPER, 1, 0, 0, 0 if `uname -m` eq "x86_64\n";
+my $status = system(@ARGV) >> 8;
+my $n = 0;
+$n++ while wait != -1;
+print "$n\n";
+exit $status;
+END
+exits 66 'no file' perl orphans qjob x -- true
+is "$(cat out)" 0 '... and no process that somebody else has to bury'
 qinit
 while IFS=@ read -r want args err; do
 	# shellcheck disable=SC2086	# words
@@ -150,7 +161,7 @@ is "$(head -n 1 err)" 'cat: -: Bad file descriptor' '... is closed for the comma
 
 # NAME OUT EXIT SAYS: what becomes of a command whose output goes to OUT
 fresh
-(qjob x -- yes; echo $? >status) 2>jerr | head -n 1 >jout
+(qjob --limit 20s x -- yes; echo $? >status) 2>jerr | head -n 1 >jout
 is "$(cat jout status jerr)" 'y
 141
 qjob: x: signal 13; next: qls 1' 'a reader that goes away: SIGPIPE'
@@ -162,7 +173,7 @@ is "$(cat jout status)" 'a
 exits 74 'a full disk' sh -c 'qjob x -- echo hello >/dev/full'
 is "$(cat err)" 'qjob: x: standard output: No space left on device; it is not complete; next: qls 3' '... is told'
 is "$(attempt 3)" 'failed|dead|0||standard output: No space left on device; it is not complete|' '... is a failure'
-exits 141 'a full disk and much output' sh -c 'qjob x -- yes >/dev/full'
+exits 141 'a full disk and much output' sh -c 'qjob --limit 20s x -- yes >/dev/full'
 exits 3 'a full disk and a failure' sh -c 'qjob x -- sh -c "echo a; echo b >&2; exit 3" >/dev/full'
 is "$(cat err)" "$(printf 'b\nqjob: x: exit status 3; next: qls 5')" '... is the failure'
 is "$(attempt 5)" 'failed|dead|3||exit status 3: b|' '... of the command'
@@ -244,11 +255,23 @@ no_room() {
 mkfifo pipe
 exec 8<>pipe				# nobody reads it, but it is open
 (apart stuck; unset Q_NOW; exec qjob --limit 300ms x -- sh -c 'echo $$ >pids; exec yes' >../pipe 2>err) & stuck=$!
+cat >terminal <<'END'
+# CMD...: its output is a terminal that nobody reads.  One that has some room, but not enough, is where a write blocks.
+sysopen my $m, "/dev/ptmx", 2 or exit 99;
+my ($unlock, $n) = (pack("i", 0), pack("i", 0));
+ioctl $m, 0x40045431, $unlock or exit 99;
+ioctl $m, 0x80045430, $n or exit 99;
+sysopen STDOUT, "/dev/pts/" . unpack("i", $n), 0401 or exit 99;
+exec @ARGV if !fork;
+wait;
+exit $? >> 8;
+END
+(apart tty; exec perl ../terminal qjob --limit 300ms x -- yes 2>err) & tty=$!
 
 begin x -- sh -c 'echo $$ >pids; touch go; until [ -e end ]; do sleep 0.01; done'
 before=$(sqlite3 -readonly q.db .dump)
-exits 75 'a second run while the first holds' qjob x -- touch ran
-is "$(cat out err)" '' '... is skipped in silence'
+exits 75 'a second run while the first holds' perl orphans qjob x -- touch ran
+is "$(cat out err)" 0 '... is skipped in silence'
 exits 75 'a third, too' qjob x -- touch ran
 is "$(sqlite3 -readonly q.db .dump)" "$before" '... and nothing is written'
 [ ! -e ran ]; ok $? '... or run'
@@ -400,7 +423,7 @@ exits 0 'under nohup HUP means nothing' wait "$pid"
 
 # ---- the claim ----
 
-begin -l 1s x -- sh -c 'echo $$ >pids; touch go; exec sleep 60'
+begin -l 1s x -- sh -c 'echo $$ >pids; touch go; sleep 15; echo late'
 sqlite3 -cmd '.timeout 10000' q.db 'UPDATE q_job SET fence = fence + 1, nonce = 1'
 exits 76 'a claim that is lost' wait "$pid"
 none_alive; ok $? '... the command is killed'
@@ -490,5 +513,12 @@ is "$(sqlite3 -readonly stuck/q.db 'SELECT outcome, signal, reason, finished_ms 
 	'failed|15|time limit 300ms|1' '... and then qjob itself ends'
 cp stuck/pids pids
 none_alive; ok $? '... and nothing is left'
+wait "$tty"; got=$?
+if [ "$got" = 99 ]; then
+	ok 0 'a terminal # SKIP there is none'
+else
+	is "$got" 143 'a terminal that nobody reads'
+	is "$(cat tty/err)" 'qjob: x: time limit 300ms; next: qls 1' '... likewise'
+fi
 
 done_testing
