@@ -14,6 +14,7 @@
  * passed on, standard input is left to the command, and what is told stands in ./end: instead of the output what was
  * lost (errno of standard output, error), and the count.
  */
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -48,7 +49,11 @@ ended(struct minder *one)
 {
 	struct pollfd p = { one->fd, POLLIN, 0 };
 
-	return poll(&p, 1, 30000) == 1 && minder_end(one, &end) == 0;
+	int rc;
+
+	while ((rc = poll(&p, 1, 30000)) == -1 && errno == EINTR)	/* a minder that ends is told by SIGCHLD */
+		;
+	return rc == 1 && minder_end(one, &end) == 0;
 }
 
 static int
