@@ -153,10 +153,12 @@ say(const char *fmt, va_list ap, const char *tail)
 {
 	struct pollfd err = { .fd = STDERR_FILENO, .events = POLLOUT };
 	char text[2048];
+	int ready;
 
 	/* Whoever holds claims must not wait for a reader of its messages: the leases would end. */
-	if (catching && poll(&err, 1, 1000) != 1)
-		return;
+	while (catching && (ready = poll(&err, 1, 1000)) != 1)
+		if (ready == 0 || errno != EINTR)
+			return;
 	vsnprintf(text, sizeof text, fmt, ap);
 	fprintf(stderr, "%s: ", prog->name);
 	text_show(stderr, text, strlen(text), 0);
