@@ -324,7 +324,7 @@ add(struct spool *spool, const struct job_new *single, int64_t n)
 		    strerror(errno), added + n);
 	free(text);
 	for (i = line = 0; i < n; i++)
-		if (job.dup == DUP_KEEP && results[i].added == ADD_DIFFERS && line++ < TOLD_MAX)
+		if (mode != 0 && job.dup == DUP_KEEP && results[i].added == ADD_DIFFERS && line++ < TOLD_MAX)
 			tell_differs(results[i].id, results[i].line);
 	if (line > TOLD_MAX)
 		prog_warn("... and %" PRId64 " more keys that hold another payload", line - TOLD_MAX);
@@ -362,6 +362,8 @@ add_one(char *const *operand)
 	    (strcmp(held.state, "dead") == 0 || strcmp(held.state, "cancelled") == 0))
 		prog_warn("the key holds job %" PRId64 ", which is %s and does not run; next: qreplay %" PRId64 ", or --replace",
 		    held.id, held.state, held.id);
+	else if (results[0].added == ADD_DIFFERS && job.dup == DUP_KEEP)
+		tell_differs(results[0].id, 1);
 }
 
 static void

@@ -236,7 +236,7 @@ turn(bool renew, int n)
 	went_dead |= lost.n > 0;
 	if (renew || count(RUNS) == 0)
 		renew_at = when_elapsed() + want.lease_ms / 3;
-	for (EACH_SLOT(s)) {
+	for (EACH_SLOT(s))
 		if (s->stage == ENDED) {
 			report(s);
 			s->stage = MINDER(s)->fd != -1 ? IDLE : GONE;
@@ -245,7 +245,6 @@ turn(bool renew, int n)
 			if (!report(s))
 				minder_kill(MINDER(s), SIGKILL);
 		}
-	}
 	for (EACH_SLOT(s))
 		if (s->stage == IDLE && next < got)
 			start(s, &claims[next++]);

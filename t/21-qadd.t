@@ -136,6 +136,8 @@ qclaim -c 9 k | jq -r 'select(.key == "gone") | .claim' | qfail --dead -
 exits 0 'a key that a dead job holds' qadd -k gone k x
 is "$(cat out)" "$gone" '... is its id'
 said "^qadd: the key holds job $gone, which is dead and does not run; next: qreplay $gone, or --replace"
+exits 0 '... with another payload' qadd -k gone k y
+is "$(grep -c . err),$(grep -c 'which is dead' err)" 1,1 '... is told in one line'
 
 add --replace -k deb -e ana -p 2 -t t --in 10s k v1
 is "$(job "$id" 'body, due_ms, event_ms')" "v1|$((now + 10000))|$((now + 10000))" '--replace adds what is new'
