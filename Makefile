@@ -46,8 +46,8 @@ lib/libq.a: $(LIB)
 %.o: %.c .flags
 	$(CC) $(FLAGS) $(if $(WERROR),-Werror) -MMD -MP -c -o $@ $<
 -include $(wildcard cmd/*.d lib/*.d t/*.d t/*/*.d)
-lib/schema.c: lib/schema.sql lib/outbox.sql Makefile
-	for f in schema outbox; do echo "const char db_$$f[] ="; \
+lib/schema.c: lib/schema.sql lib/outbox.sql lib/poll.sql Makefile
+	for f in schema outbox poll; do echo "const char db_$$f[] ="; \
 	sed 's/["\\]/\\&/g; s/.*/"&\\n"/' lib/$$f.sql; echo ';'; done >$@
 
 # Holds the flags of the last build, so that other flags build everything again.
@@ -73,7 +73,7 @@ lint: lib/schema.c
 	shellcheck .ci/run scripts/* t/lib.sh
 	shellcheck -S error $$(find t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} +)
 	mandoc -T lint -W warning $(MAN)
-	cat lib/schema.sql lib/outbox.sql | sqlite3 -bail :memory:
+	cat lib/schema.sql lib/outbox.sql lib/poll.sql | sqlite3 -bail :memory:
 
 bench: all
 	PATH="$(CURDIR)/cmd:$$PATH" t/bench/run

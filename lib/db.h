@@ -22,7 +22,7 @@ enum db_mode {
 	DB_STAY			/* a long-lived writer: keeps the log file's blocks */
 };
 
-#define DB_SCHEMA 2		/* version of lib/schema.sql */
+#define DB_SCHEMA 3		/* version of lib/schema.sql */
 
 /*
  * Open an existing queue file.  path NULL: $Q_DB, else $XDG_STATE_HOME/q/q.db, else
@@ -95,6 +95,12 @@ void db_watch_drain(struct db *);
  */
 struct db_create { const char *path, *group; unsigned mode; bool into, outbox, upgrade; };
 int db_create(struct db **, const struct db_create *);
+
+/*
+ * The tables of qpoll and qbackfill (lib/poll.sql), made at their first use in a transaction of its own: each table
+ * costs every start a little, so files that need none have none.
+ */
+int db_poll_tables(struct db *);
 
 const char *db_version(void);		/* "SQLite 3.40.1" */
 

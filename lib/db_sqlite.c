@@ -42,7 +42,7 @@ enum {
 	FLOOR = 16 << 20		/* free bytes below which adds are refused, on small disks a quarter */
 };
 
-extern const char db_schema[], db_outbox[];
+extern const char db_schema[], db_outbox[], db_poll[];
 
 struct stmt {
 	const char *sql, *names[NAMES];
@@ -70,6 +70,7 @@ struct db {
 
 static const char VERSION[] = "SELECT value FROM q_meta WHERE name = 'version'";
 static const char HAS_OUTBOX[] = "SELECT 1 FROM sqlite_schema WHERE name = 'q_outbox'";
+static const char HAS_POLL[] = "SELECT 1 FROM sqlite_schema WHERE name = 'q_poll'";
 static const char HAS_OURS[] = "SELECT substr(type || ' ' || name, 1, 31) FROM sqlite_schema WHERE name GLOB 'q_*'";
 static const char DATA_VERSION[] = "PRAGMA data_version";
 
@@ -1053,19 +1054,32 @@ tables(struct db *db, const struct db_create *c)
 	return db->status;
 }
 
+/* What not every file has: run sql unless `has` finds it. */
 static int
-outbox(struct db *db)
+extra(struct db *db, const char *has, const char *sql)
 {
 	char found[32];
-	int rc = one_text(db->a, HAS_OUTBOX, found, sizeof found);
+	int rc = one_text(db->a, has, found, sizeof found);
 
 	if (rc != SQLITE_OK)
 		return fail_sqlite(db, rc);
 	if (found[0] != '\0')
 		return Q_OK;
-	if (db_begin(db, false) == Q_OK && exec_sql(db, db->a, db_outbox) != Q_OK)
+	if (db_begin(db, false) == Q_OK && exec_sql(db, db->a, sql) != Q_OK)
 		db_rollback(db);
 	return db->status != Q_OK ? db->status : db_commit(db);
+}
+
+static int
+outbox(struct db *db)
+{
+	return extra(db, HAS_OUTBOX, db_outbox);
+}
+
+int
+db_poll_tables(struct db *db)
+{
+	return extra(db, HAS_POLL, db_poll);
 }
 
 /* One transaction, so that other programs see the old schema or the new one. */
@@ -1084,8 +1098,10 @@ upgrade(struct db *db)
 	exec_sql(db, db->a, db_schema);
 	if (one_text(db->a, HAS_OUTBOX, found, sizeof found) == SQLITE_OK && found[0] != '\0')
 		exec_sql(db, db->a, db_outbox);
+	if (one_text(db->a, HAS_POLL, found, sizeof found) == SQLITE_OK && found[0] != '\0')
+		exec_sql(db, db->a, db_poll);
 	if (one_text(db->a, "PRAGMA application_id", found, sizeof found) == SQLITE_OK && atoi(found) == APPLICATION_ID)
-		exec_sql(db, db->a, "PRAGMA user_version=2");	/* = DB_SCHEMA */
+		exec_sql(db, db->a, "PRAGMA user_version=3");	/* = DB_SCHEMA */
 	return db_commit(db);
 }
 
@@ -1156,7 +1172,7 @@ build(struct db *db, const char *temp, const struct db_create *c)
 	db->path = (char *)temp;	/* for connection and messages */
 	if (connect_sql(db, &db->a, SQLITE_OPEN_READWRITE) == Q_OK &&
 	    exec_sql(db, db->a, "PRAGMA page_size=4096; PRAGMA application_id=0x71756575") == Q_OK &&
-	    exec_sql(db, db->a, "PRAGMA user_version=2") == Q_OK) {	/* = DB_SCHEMA */
+	    exec_sql(db, db->a, "PRAGMA user_version=3") == Q_OK) {	/* = DB_SCHEMA */
 		rc = one_text(db->a, "PRAGMA journal_mode=WAL", value, sizeof value);
 		if (rc != SQLITE_OK || strcmp(value, "wal") != 0)
 			rc == SQLITE_OK ? db_fail(db, Q_CREATE, "%s: WAL mode is not to be had here", final) : fail_sqlite(db, rc);

@@ -386,6 +386,7 @@ job_boot(struct db *db)
 	if (!same && db_status(db) == Q_OK) {
 		db_run(db_prepare(db, REBOOT));
 		rate_reboot(db);
+		hold_reboot(db);
 		s = db_prepare(db, BOOTPUT);
 		db_text(s, ":boot", id);
 		db_run(s);

@@ -288,6 +288,39 @@ int rate_refill(struct db *, const char *kind, const char *name);
 /* At the first claim after a boot: all buckets are full. */
 int rate_reboot(struct db *);
 
+/* Nobody takes a token of rate.NAME before until_ms (wall); a longer block stays.  Inside db_begin()..db_commit(). */
+int rate_block(struct db *, const char *name, int64_t until_ms);
+
+/*
+ * Who takes tokens of rate.NAME and is no claim: qrate, qpoll, qbackfill, qcall.  With a concurrency it also holds a
+ * place under it, from the first token to rate_leave(), as long as it asks within lease_ms.
+ */
+struct rate_user {
+	const char *name, *worker;
+	int64_t lease_ms, fence;	/* fence 0: no place held */
+	int64_t reserve;		/* this many tokens must stay in the bucket, for others */
+	bool first;			/* while it waits nobody with a reserve is let through */
+};
+/*
+ * Take a token, in a transaction of its own.  Q_NO: there is none before *at (wall ms; INT64_MAX: not by time, all places
+ * are held).  Q_CONFIG: rate.NAME is not set, nor its concurrency.
+ */
+int rate_try(struct db *, struct rate_user *, int64_t now, int64_t *at);
+int rate_leave(struct db *, struct rate_user *);
+
+/* ---- hold.c: leases on names, with a fence that never goes back ----------- */
+
+/*
+ * Kinds: "lock", "rate", "poll" (lib/schema.sql).  All inside db_begin()..db_commit(), leases in ms on the boot clock.
+ * hold_take() asks nobody: the caller has counted.
+ */
+int hold_take(struct db *, const char *kind, const char *name, int64_t lease_ms, const char *worker, int64_t now, int64_t *fence);
+int hold_renew(struct db *, const char *kind, const char *name, int64_t fence, int64_t lease_ms);	/* Q_LOST: its lease is over */
+int hold_end(struct db *, const char *kind, const char *name, int64_t fence);	/* Q_NO: it was over */
+/* How many are live; boot: the boot clock now. */
+int64_t hold_count(struct db *, const char *kind, const char *name, int64_t boot);
+int hold_reboot(struct db *);	/* at the first claim after a boot */
+
 /* ---- setting.c: what people set (qset, qpause) ---------------------------- */
 
 #define SETTING_NAME 330	/* bytes: a queue, a slash, a type */

@@ -1,4 +1,4 @@
--- The queue's tables, version 2.  Public: read them with `sqlite3 -readonly`, and see q(7).
+-- The queue's tables, version 3.  Public: read them with `sqlite3 -readonly`, and see q(7).
 -- Run on an older file it adds what is new there (qinit --upgrade), hence IF NOT EXISTS.
 -- Times are milliseconds since 1970 UTC, except lease_ms and full_us (boot clock).  CHECKs use OR and not
 -- IN(...): a list of three or more builds a temporary b-tree at each execution (10 times the cost
@@ -101,7 +101,7 @@ CREATE TABLE IF NOT EXISTS q_count(
   PRIMARY KEY(queue, state)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS q_meta(                      -- version: of this schema; boot: the boot whose clock the leases use
+CREATE TABLE IF NOT EXISTS q_meta(                      -- version: of this schema; boot: whose clock the leases use; fence: of the last hold
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -134,6 +134,18 @@ CREATE TABLE IF NOT EXISTS q_entity(
   PRIMARY KEY(queue, entity)
 ) STRICT, WITHOUT ROWID;
 
+-- What is held but for claims, until its lease is over; rows that are over count for nothing, and go with the next hold.
+CREATE TABLE IF NOT EXISTS q_hold(
+  kind TEXT NOT NULL,                     -- 'lock': the name is locked (qlock); 'rate': one of what rate.NAME.concurrency
+                                          -- allows; 'poll': a poller waits for the next token of rate.NAME
+  name TEXT NOT NULL,
+  fence INTEGER NOT NULL,                 -- greater than that of every hold before
+  lease_ms INTEGER NOT NULL,              -- end of the lease on the boot clock
+  since_ms INTEGER NOT NULL,
+  worker TEXT,
+  PRIMARY KEY(kind, name, fence)
+) STRICT, WITHOUT ROWID;
+
 CREATE TRIGGER IF NOT EXISTS q_job_keep_newest BEFORE DELETE ON q_job
 WHEN OLD.id = (SELECT max(id) FROM q_job) BEGIN
   SELECT RAISE(IGNORE);
@@ -153,4 +165,4 @@ WHEN OLD.finished_ms IS NOT NULL BEGIN
   UPDATE q_count SET n = n - 1 WHERE queue = OLD.queue AND state = OLD.state;
 END;
 
-INSERT OR REPLACE INTO q_meta VALUES('version', '2');
+INSERT OR REPLACE INTO q_meta VALUES('version', '3');

@@ -38,7 +38,7 @@ exits 0 'a file that a group may read' sh -c 'umask 077; qinit --mode=640 read.d
 is "$(for f in read.db*; do mode "$f"; done | sort -u)" 640 '... that, too'
 
 is "$(sqlite3 -readonly u022/q.db 'PRAGMA journal_mode; PRAGMA user_version; SELECT value FROM q_meta WHERE name = "version"')" \
-    "$(printf 'wal\n2\n2')" 'the file knows its version and is in WAL mode'
+    "$(printf 'wal\n3\n3')" 'the file knows its version and is in WAL mode'
 is "$(sqlite3 -readonly u022/q.db 'PRAGMA integrity_check')" ok '... and is sound'
 is "$(sqlite3 -readonly u022/q.db "SELECT count(*) FROM sqlite_schema WHERE name = 'q_outbox'")" 0 '... without the view'
 
@@ -185,8 +185,8 @@ refused 78 '/folder: a directory, not a queue file' 'a folder' qinit folder
 mkfifo pipe
 refused 78 '/pipe: not a regular file' 'a pipe' qinit pipe
 cp u022/q.db newer.db
-sqlite3 newer.db "UPDATE q_meta SET value = '3' WHERE name = 'version'" && rm -f newer.db-*
-untouched newer.db 'newer q \(schema 3, this program knows 2\); next: install' 'a newer schema'
+sqlite3 newer.db "UPDATE q_meta SET value = '4' WHERE name = 'version'" && rm -f newer.db-*
+untouched newer.db 'newer q \(schema 4, this program knows 3\); next: install' 'a newer schema'
 refused 78 'newer q' '... even with --upgrade' qinit --upgrade newer.db
 refused 66 'no such queue file' '--upgrade makes no file' qinit --upgrade not-there.db
 ok "$(test ! -e not-there.db; echo $?)" '... at all'
@@ -260,7 +260,7 @@ shape() { sqlite3 -readonly "$1" "PRAGMA user_version; SELECT type, name, sql FR
 old ''
 for cmd in 'qadd -d old.db m x' 'qls -d old.db' 'qclaim -d old.db m' 'qinit old.db' 'qinit --outbox old.db'; do
 	# shellcheck disable=SC2086	# words
-	refused 78 "older q \(schema '1', this program needs 2\); next: qinit --upgrade" "an older schema: $cmd" $cmd
+	refused 78 "older q \(schema '1', this program needs 3\); next: qinit --upgrade" "an older schema: $cmd" $cmd
 done
 is "$(sqlite3 -readonly old.db "SELECT value FROM q_meta; SELECT count(*) FROM q_job; SELECT name FROM sqlite_schema WHERE name = 'q_setting'")" \
     "$(printf '1\n2')" '... is left as it is'
@@ -285,11 +285,11 @@ qinit moves.db
 (qadd -d moves.db --lines m <slow >out 2>err; echo $? >code) &
 exec 3>slow
 echo first >&3
-sqlite3 moves.db "UPDATE q_meta SET value = '3' WHERE name = 'version'"
+sqlite3 moves.db "UPDATE q_meta SET value = '4' WHERE name = 'version'"
 exec 3>&-
 wait
 is "$(cat code out err)" "78
-qadd: $PWD/moves.db: made by a newer q (schema 3, this program knows 2); next: install that q" 'an upgrade while a program runs is told'
+qadd: $PWD/moves.db: made by a newer q (schema 4, this program knows 3); next: install that q" 'an upgrade while a program runs is told'
 
 # ---- into an application's file ----
 
@@ -308,7 +308,7 @@ app
 exits 0 '--into' qinit --into app.db
 is "$(cat out err)" '' '... silent'
 is "$(sqlite3 -readonly app.db "PRAGMA application_id; PRAGMA user_version; SELECT what FROM orders; SELECT name FROM sqlite_schema WHERE type IN ('table','view') ORDER BY 1" | tr '\n' ' ')" \
-    '7 42 tea orders q_attempt q_body q_count q_entity q_job q_key q_meta q_outbox q_rate q_setting ' "... adds the tables and the view, and leaves the rest"
+    '7 42 tea orders q_attempt q_body q_count q_entity q_hold q_job q_key q_meta q_outbox q_rate q_setting ' "... adds the tables and the view, and leaves the rest"
 exits 0 '... where the programs work' qadd -d app.db m hello
 is "$(cat out)" 1 '... with ids of its own'
 before=$(dump)

@@ -57,7 +57,9 @@ my %exempt = (
 	'claim.c LIVE' => [ 'SCAN (subquery-1)' ],			# as many live claims as the cap
 	'rate.c REBOOT' => [ 'SCAN q_rate' ],				# buckets in use, once a boot
 	'setting.c ALL' => [ 'SCAN q_setting' ],			# it is to print them all
-	(map { ("db_sqlite.c $_" => [ 'SCAN sqlite_schema' ]) } qw(HAS_OURS HAS_OUTBOX)),	# qinit alone
+	(map { ("db_sqlite.c $_" => [ 'SCAN sqlite_schema' ]) } qw(HAS_OURS HAS_OUTBOX HAS_POLL)),	# qinit, and once a run of qpoll
+	'hold.c CLEAR' => [ 'SCAN q_hold' ],				# live holds
+	'hold.c REBOOT' => [ 'SCAN q_hold' ],				# once a boot
 	'list.c COUNTS' => [ 'SCAN CONSTANT ROW' ],			# no table at all
 );
 # What the hot path rests on.  PICK looks at the rows, too: those that it finds are written next.

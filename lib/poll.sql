@@ -1,0 +1,74 @@
+-- What qpoll and qbackfill know; a file gets these tables when one of them is first used with it.
+-- Like schema.sql public, and run again by an upgrade.  Times are milliseconds since 1970 UTC.
+
+-- One row a source (its "name").
+CREATE TABLE IF NOT EXISTS q_poll(
+  name TEXT PRIMARY KEY,
+  gen INTEGER NOT NULL,                   -- commits so far: a run that finds another number has lost to another run
+  config TEXT NOT NULL,                   -- digest of what decides which items come
+  cursor TEXT,                            -- greatest value that was seen, as it came; NULL: none yet
+  cursor_key BLOB,                        -- the same, sortable
+  seen_key BLOB,                          -- q_seen has every item at and above this one; NULL: every item
+  walk TEXT,                              -- a walk that is under way, JSON; NULL: none
+  etag TEXT,                              -- validators of the first page,
+  modified TEXT,
+  unmodified INTEGER NOT NULL DEFAULT 0,  -- ... and how often in a row they were used
+  shown_ms INTEGER,                       -- when the source last showed something new
+  probed_ms INTEGER                       -- ... and when the control query was last asked
+) STRICT, WITHOUT ROWID;
+
+-- Items that may come again: those at and above the bound of the next query.
+CREATE TABLE IF NOT EXISTS q_seen(
+  name TEXT NOT NULL,
+  key BLOB NOT NULL,                      -- the item's cursor value, sortable
+  id TEXT NOT NULL,
+  ver BLOB NOT NULL,                      -- digest of the item
+  PRIMARY KEY(name, key, id, ver)
+) STRICT, WITHOUT ROWID;
+
+-- One row a run, whatever became of it.
+CREATE TABLE IF NOT EXISTS q_poll_run(
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  started_ms INTEGER NOT NULL,
+  finished_ms INTEGER NOT NULL,
+  outcome TEXT NOT NULL,                  -- new, nothing, unmodified, limited, failed
+  exit INTEGER NOT NULL,
+  http INTEGER,                           -- last HTTP status
+  pages INTEGER NOT NULL,
+  items INTEGER NOT NULL,                 -- that came, of these
+  fresh INTEGER NOT NULL,                 -- new ones, now jobs,
+  repeated INTEGER NOT NULL,              -- seen before,
+  late INTEGER NOT NULL,                  -- new with a value below the cursor,
+  future INTEGER NOT NULL,                -- new with a value in the server's future
+  bytes INTEGER NOT NULL,
+  waited_ms INTEGER NOT NULL,
+  before TEXT,                            -- the cursor before the run
+  after TEXT,                             -- ... and after it
+  note TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS q_poll_run_name ON q_poll_run(name, id);
+
+-- One row a plan of qbackfill.
+CREATE TABLE IF NOT EXISTS q_backfill(
+  name TEXT PRIMARY KEY,
+  plan TEXT NOT NULL,                     -- bounds, step and source that it was made for, JSON
+  flag TEXT CHECK(flag = 'pause' OR flag = 'stop'),   -- what somebody asked of it
+  made_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS q_window(
+  name TEXT NOT NULL,
+  start TEXT NOT NULL,                    -- sortable form of the first value
+  first TEXT NOT NULL,                    -- from here
+  last TEXT NOT NULL,                     -- to here, which belongs to the next
+  state TEXT NOT NULL CHECK(state = 'todo' OR state = 'doing' OR state = 'done' OR state = 'failed'),
+  walk TEXT,                              -- where to go on, JSON
+  pages INTEGER NOT NULL DEFAULT 0,
+  items INTEGER NOT NULL DEFAULT 0,
+  fresh INTEGER NOT NULL DEFAULT 0,
+  tries INTEGER NOT NULL DEFAULT 0,
+  finished_ms INTEGER,
+  note TEXT,                              -- why it failed
+  PRIMARY KEY(name, start)
+) STRICT, WITHOUT ROWID;
