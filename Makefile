@@ -1,5 +1,7 @@
 # q: GNU make.  To add a program: cmd/NAME.c, man/NAME.1, t/NN-NAME.t and one word here.
 PROGS = qinit qadd qclaim qrenew qdone qfail qcancel qreplay qls qwork qjob qlate qset qpause
+# Of these, those that speak HTTP: they alone link libcurl and libcrypto, shared, since that costs more than a whole add.
+HTTP = 
 
 CC ?= cc
 CFLAGS ?= -O2 -g
@@ -11,6 +13,7 @@ JOBS := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 WARN = -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wformat=2
 LIBS_CFLAGS := $(shell pkg-config --cflags sqlite3 jansson 2>/dev/null)
 LIBS := $(or $(shell pkg-config --libs sqlite3 jansson 2>/dev/null),-lsqlite3 -ljansson)
+HTTP_LIBS := $(or $(shell pkg-config --libs libcurl libcrypto 2>/dev/null),-lcurl -lcrypto)
 FLAGS = -std=c11 -D_XOPEN_SOURCE=700 -Ilib $(WARN) $(LIBS_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 
 # Static programs start in half the time, so they are built where the archives are; SHARED=1 says no.
@@ -23,7 +26,7 @@ endif
 LINK = $(CC) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 
 BIN = $(PROGS:%=cmd/%)
-UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c t/storm/*.c))
+UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c t/serve.c t/storm/*.c))
 MAN = $(wildcard man/*.[17])
 C = $(wildcard cmd/*.c lib/*.c t/*.c t/*/*.c)
 LIB = $(filter-out lib/static.o lib/schema.o,$(patsubst %.c,%.o,$(wildcard lib/*.c))) lib/schema.o
@@ -31,13 +34,17 @@ SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-poi
 
 all: $(BIN)
 
+# qinit looks groups up, HTTP looks hosts up, for which the C library loads plug-ins: of archives they take only SQLite's.
+NET = $(HTTP:%=cmd/%) t/unit-http t/serve
+DYNAMIC = cmd/qinit $(NET)
 ifdef STATIC
 LIBS += -lpthread -lm
-$(filter-out cmd/qinit,$(BIN)) $(UNIT): LINK += -static -Wl,--wrap=dlopen,--wrap=getgrnam
-$(filter-out cmd/qinit,$(BIN)) $(UNIT): lib/static.o
-# qinit looks groups up, for which the C library loads plug-ins: of archives it takes only SQLite's.
-cmd/qinit: LIBS := $(call archive,sqlite3) $(LIBS)
+$(filter-out $(DYNAMIC),$(BIN) $(UNIT)): LINK += -static -Wl,--wrap=dlopen,--wrap=getgrnam
+$(filter-out $(DYNAMIC),$(BIN) $(UNIT)): lib/static.o
+$(DYNAMIC): LIBS := $(call archive,sqlite3) $(LIBS)
 endif
+$(NET): LIBS += $(HTTP_LIBS)
+t/serve: LIBS += -lmicrohttpd
 
 $(BIN) $(UNIT): %: %.o lib/libq.a
 	$(LINK) -o $@ $(filter %.o %.a,$^) $(LIBS)
