@@ -14,16 +14,16 @@ CREATE TABLE IF NOT EXISTS q_poll(
   modified TEXT,
   unmodified INTEGER NOT NULL DEFAULT 0,  -- ... and how often in a row they were used
   shown_ms INTEGER,                       -- when the source last showed something new
-  probed_ms INTEGER                       -- ... and when the control query was last asked
+  probed_ms INTEGER,                      -- when the control query was last asked,
+  hidden INTEGER NOT NULL DEFAULT 0       -- ... and how often in a row it showed what the filter hides
 ) STRICT, WITHOUT ROWID;
 
 -- Items that may come again: those at and above the bound of the next query.
 CREATE TABLE IF NOT EXISTS q_seen(
   name TEXT NOT NULL,
   key BLOB NOT NULL,                      -- the item's cursor value, sortable
-  id TEXT NOT NULL,
-  ver BLOB NOT NULL,                      -- digest of the item
-  PRIMARY KEY(name, key, id, ver)
+  ver BLOB NOT NULL,                      -- digest of its id and all of it
+  PRIMARY KEY(name, key, ver)
 ) STRICT, WITHOUT ROWID;
 
 -- One row a run, whatever became of it.
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS q_poll_run(
   name TEXT NOT NULL,
   started_ms INTEGER NOT NULL,
   finished_ms INTEGER NOT NULL,
-  outcome TEXT NOT NULL,                  -- new, nothing, unmodified, limited, failed
+  outcome TEXT NOT NULL,                  -- new, nothing, unmodified, limited, stopped, failed
   exit INTEGER NOT NULL,
   http INTEGER,                           -- last HTTP status
   pages INTEGER NOT NULL,
