@@ -311,9 +311,13 @@ struct rate_user {
  * changes; then mostly nothing was written, nor waited for.  Q_CONFIG: rate.NAME is not set, nor its concurrency.
  */
 int rate_try(struct db *, struct rate_user *, int64_t now, int64_t *at);
-/* Each in a transaction of its own.  rate_renew(): Q_LOST: the lease on the place was over.  Without a place: Q_OK. */
-int rate_renew(struct db *, struct rate_user *);
+/* Give back what it holds, in a transaction of its own. */
 int rate_leave(struct db *, struct rate_user *);
+/*
+ * Its place, if it holds one, lasts lease_ms from now, inside db_begin()..db_commit().  *late: its lease was over; it has
+ * one again, whoever has come meanwhile, so that no more come.
+ */
+int rate_renew(struct db *, struct rate_user *, int64_t now, bool *late);
 /* Q_CONFIG: rate.NAME is not set, nor its concurrency. */
 int rate_known(struct db *, const char *name);
 

@@ -322,19 +322,16 @@ rate_try(struct db *db, struct rate_user *u, int64_t now, int64_t *at)
 }
 
 int
-rate_renew(struct db *db, struct rate_user *u)
+rate_renew(struct db *db, struct rate_user *u, int64_t now, bool *late)
 {
 	int64_t boot;
-	int rc;
 
-	if (u->fence == 0)
-		return Q_OK;
-	if ((rc = db_begin(db, false)) != Q_OK)
-		return rc;
-	if ((boot = job_boot(db)) != -1 && (rc = renew_place(db, u, boot)) == Q_OK)
-		return db_commit(db);
-	db_rollback(db);
-	return db_status(db);
+	*late = false;
+	if (u->fence == 0 || (boot = job_boot(db)) == -1 || renew_place(db, u, boot) != Q_LOST)
+		return db_status(db);
+	*late = true;
+	db_clear(db);
+	return hold_take(db, "rate", u->name, u->lease_ms, u->worker, now, &u->fence);
 }
 
 int

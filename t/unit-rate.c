@@ -6,8 +6,8 @@
  *	renew USER | leave USER
  *	block NAME MS | unblock NAME	MS after now
  *
- * A line of output each: the line, the status, after Q_NO when to ask again (+MS or never), "place" if it holds one,
- * and "wrote" if the log of the file grew or the file changed.
+ * A line of output each: the line, the status, after Q_NO when to ask again (+MS or never), "late", "place" if it holds
+ * one, and "wrote" if the log of the file was written.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,12 +47,23 @@ block(const char *name, int64_t until)
 	return rc == Q_OK ? db_commit(db) : rc;
 }
 
+static int
+renew(struct rate_user *u, bool *late)
+{
+	int rc = db_begin(db, false);
+
+	if (rc == Q_OK && (rc = rate_renew(db, u, when_now(), late)) == Q_OK)
+		rc = db_commit(db);
+	return rc;
+}
+
 int
 main(void)
 {
 	char line[256], verb[16], a[65], b[65], c[65], d[65];
 	struct rate_user *u;
 	int64_t at, before;
+	bool late;
 	int n, rc;
 
 	if ((rc = db_open(&db, NULL, DB_STAY)) != Q_OK)
@@ -69,6 +80,7 @@ main(void)
 		before = written();
 		at = 0;
 		rc = -1;
+		late = false;
 		if (strcmp(verb, "try") == 0) {
 			snprintf(names[u - users], sizeof names[0], "%s", b);
 			u->name = names[u - users];
@@ -78,7 +90,7 @@ main(void)
 			u->first = n > 4;
 			rc = rate_try(db, u, when_now(), &at);
 		} else if (strcmp(verb, "renew") == 0)
-			rc = rate_renew(db, u);
+			rc = renew(u, &late);
 		else if (strcmp(verb, "leave") == 0)
 			rc = rate_leave(db, u);
 		else if (strcmp(verb, "block") == 0)
@@ -90,7 +102,7 @@ main(void)
 			printf(" never");
 		else if (rc == Q_NO)
 			printf(" +%" PRId64, at - when_now());
-		printf("%s%s\n", u->fence != 0 ? " place" : "", written() != before ? " wrote" : "");
+		printf("%s%s%s\n", late ? " late" : "", u->fence != 0 ? " place" : "", written() != before ? " wrote" : "");
 	}
 	return 0;
 }
