@@ -29,12 +29,16 @@
 #define REAP_MAX 1000		/* the dead that are collected before something else is looked at */
 #define NUDGE_MS 100		/* how long one write to somebody else's pipe may block */
 #define REST_READS 64		/* of what a pipe still holds at the end: a megabyte at most */
+#define LEASE_LOOK_MS 1000	/* a wait does not end sooner because the machine slept, a lease does */
 #define NEVER INT64_MAX
 
-/* Master to minder: a signal for the command, or (sig 0) the next job, followed by both blocks. */
+/* Master to minder: a signal for the command, (sig 0) the next job, followed by both blocks, or (KEEP) its new lease. */
+#define KEEP (-1)
+struct lease { int64_t term_at, kill_at; };	/* by when_elapsed(), NEVER: none */
 struct order {
 	int sig;
 	size_t env_len, len;
+	struct lease lease;
 };
 
 struct stream {			/* standard output or standard error of a command */
@@ -62,6 +66,7 @@ struct run {			/* the minder's view of one command */
 };
 
 static bool leash;		/* descendants come to us, and we can find them */
+static struct lease lease = { NEVER, NEVER };	/* of the minder */
 static sigset_t all_open;	/* the mask while waiting: nothing blocked */
 
 /* Time asleep does not count against a command. */
@@ -377,9 +382,27 @@ signal_command(struct run *r, int sig, int64_t now)
 	}
 }
 
+/* The lease is nearly over, and nobody has renewed it. */
+static void
+act_on_lease(struct run *r, int64_t now)
+{
+	int64_t elapsed = when_elapsed();
+
+	if (elapsed >= lease.term_at) {
+		lease.term_at = NEVER;
+		r->end->lapsed |= r->pid > 0;
+		signal_command(r, SIGTERM, now);
+	}
+	if (elapsed >= lease.kill_at) {
+		lease.kill_at = NEVER;
+		signal_command(r, SIGKILL, now);
+	}
+}
+
 static void
 act_on_time(struct run *r, int64_t now)
 {
+	act_on_lease(r, now);
 	if (now >= r->term_at) {
 		r->term_at = NEVER;
 		r->end->timed_out = true;
@@ -402,6 +425,18 @@ earliest(const struct run *r)
 	return a < b ? a : b;
 }
 
+/* How long to wait at most for what ends a lease. */
+static int64_t
+lease_wait(void)
+{
+	int64_t at = lease.term_at < lease.kill_at ? lease.term_at : lease.kill_at, wait;
+
+	if (at == NEVER)
+		return NEVER;
+	wait = at - when_elapsed();
+	return wait < 0 ? 0 : wait < LEASE_LOOK_MS ? wait : LEASE_LOOK_MS;
+}
+
 /* Mind the command until neither it nor anything of it is left.  False: the master is gone. */
 static bool
 mind(struct run *r, int master)
@@ -409,7 +444,7 @@ mind(struct run *r, int master)
 	struct timespec wait;
 	struct order order;
 	bool orphan = false;
-	int64_t now, at;
+	int64_t now, at, most;
 
 	while (now = monotonic(), reap(r, now) && now < r->giveup_at) {
 		struct pollfd p[6] = { { orphan ? -1 : master, POLLIN, 0 }, { r->in, POLLOUT, 0 } };
@@ -418,6 +453,8 @@ mind(struct run *r, int master)
 		watch(r, &r->stream[1], p + 4);
 		act_on_time(r, now);
 		at = earliest(r);
+		if ((most = lease_wait()) != NEVER && at > now + most)
+			at = now + most;
 		wait.tv_sec = (at - now) / 1000;
 		wait.tv_nsec = (at - now) % 1000 * 1000000;
 		if (ppoll(p, 6, at == NEVER ? NULL : &wait, &all_open) == -1 && poll(p, 6, 0) == -1)
@@ -427,6 +464,10 @@ mind(struct run *r, int master)
 		flow(r, &r->stream[0], p + 2);
 		flow(r, &r->stream[1], p + 4);
 		if (p[0].revents && get(master, &order, sizeof(order))) {
+			if (order.sig == KEEP) {
+				lease = order.lease;
+				continue;
+			}
 			r->end->told |= r->pid > 0;
 			r->stop_at = monotonic() + r->spec->kill_ms;
 			signal_command(r, order.sig, monotonic());
@@ -473,7 +514,7 @@ rest(struct run *r, int master)
 		poll(p, 3, (int)wait);
 		if (p[0].revents && !get(master, &order, sizeof(order)))
 			return false;
-		if (p[0].revents)
+		if (p[0].revents && order.sig != KEEP)
 			r->stop_at = monotonic() + (order.sig == SIGKILL ? 0 : r->spec->kill_ms);
 		for (int i = 0; i < 2; i++)
 			if (p[1 + i].revents)
@@ -552,6 +593,8 @@ minder(int master, const struct child_spec *spec)
 	leash = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && access("/proc/self/stat", R_OK) == 0;
 #endif
 	while (get(master, &o, sizeof(o))) {
+		if (o.sig == KEEP)
+			lease = o.lease;
 		if (o.sig != 0)		/* for a command that has ended */
 			continue;
 		if ((body = malloc(o.env_len + o.len + 1)) == NULL || !get(master, body, o.env_len + o.len) ||
@@ -611,7 +654,7 @@ minder_start(struct minder *m, const struct child_spec *spec, const struct minde
 int
 minder_run(struct minder *m, const char *env, size_t env_len, const void *input, size_t len)
 {
-	struct order o = { 0, env_len, len };
+	struct order o = { .env_len = env_len, .len = len };
 
 	return put(m->fd, &o, sizeof(o)) && put(m->fd, env, env_len) && put(m->fd, input, len) ? 0 : -1;
 }
@@ -626,10 +669,18 @@ wake_minder(const struct minder *m)
 void
 minder_kill(struct minder *m, int sig)
 {
-	struct order o = { sig, 0, 0 };
+	struct order o = { .sig = sig };
 
 	put(m->fd, &o, sizeof(o));	/* if it fails the minder is gone, as minder_end() will say */
 	wake_minder(m);
+}
+
+void
+minder_keep(struct minder *m, int64_t term_at, int64_t kill_at)
+{
+	struct order o = { .sig = KEEP, .lease = { term_at, kill_at } };
+
+	put(m->fd, &o, sizeof(o));
 }
 
 /* Make the tail of what a command wrote a string that can be stored and shown. */
@@ -700,6 +751,8 @@ child_how(char buf[CHILD_HOW_MAX], const struct child_end *end, const struct chi
 		snprintf(buf, CHILD_HOW_MAX, "%s", strerror(end->exec_errno));
 	else if (end->timed_out)
 		snprintf(buf, CHILD_HOW_MAX, "time limit %s", when_span(limit, spec->limit_ms));
+	else if (end->lapsed)
+		snprintf(buf, CHILD_HOW_MAX, "its lease could not be renewed");
 	else if (end->told)
 		snprintf(buf, CHILD_HOW_MAX, "its worker was stopped");
 	else if (end->gone)
@@ -717,7 +770,7 @@ child_how(char buf[CHILD_HOW_MAX], const struct child_end *end, const struct chi
 char *
 child_reason(char buf[CHILD_REASON_MAX], const struct child_end *end, const struct child_spec *spec)
 {
-	bool by_itself = !end->timed_out && !end->told && !output_lost(end);
+	bool by_itself = !end->timed_out && !end->told && !end->lapsed && !output_lost(end);
 	char how[CHILD_HOW_MAX];
 
 	child_how(how, end, spec);
@@ -805,7 +858,7 @@ child_settle(struct job_settle *how, const struct child_end *end, const struct c
 	else if (end->exec_errno != 0 || code == 126 || code == 127) {
 		how->outcome = OUT_RELEASED;
 		return true;
-	} else if (end->timed_out)	/* whatever it said then */
+	} else if (end->timed_out || end->lapsed)	/* whatever it said then */
 		how->outcome = OUT_FAILED;
 	else if (code == 0 && !output_lost(end)) {
 		how->outcome = OUT_DONE;

@@ -57,11 +57,18 @@ int minder_run(struct minder *, const char *env, size_t env_len, const void *inp
 /* Signal the command's group: SIGTERM (and SIGKILL kill_ms later) or SIGKILL.  Harmless when nothing runs any more. */
 void minder_kill(struct minder *, int sig);
 
+/*
+ * What the command runs under is leased: its group gets TERM at term_at and KILL at kill_at (by when_elapsed()), whatever
+ * has become of the master by then, unless another call has moved them.  Also before minder_run().
+ */
+void minder_keep(struct minder *, int64_t term_at, int64_t kill_at);
+
 struct child_end {
 	int status;		/* as waitpid(2) gives it; 126 or 127 if it could not be run, 75 if no process could be made */
 	int exec_errno;		/* why the command could not be run, else 0 */
 	bool timed_out;		/* it was still running at the time limit */
 	bool told;		/* ... or when minder_kill() reached it */
+	bool lapsed;		/* ... or at the term_at of minder_keep() */
 	bool gone;		/* its minder was killed, and so it was */
 	int lost[2];		/* pass: errno, if not all of its output, its errors could be passed on; ETIMEDOUT: nobody read it */
 	int64_t out_total;	/* bytes the command wrote to standard output, kept or not */

@@ -61,6 +61,8 @@ static const char LIVE[] = "SELECT count(*) FROM (SELECT 1 FROM q_job WHERE queu
 
 static const char SHARING[] = "SELECT name FROM q_setting WHERE kind = 'queue' AND field = 'limit' AND value = :limit";
 
+static const char NEXT_END[] = "SELECT min(lease_ms) FROM q_job WHERE queue = :queue AND lease_ms > :boot";
+
 static const char NEXT[] =
 	"SELECT min(ready_ms) FROM q_job WHERE queue = :queue AND priority = :priority AND ready_ms IS NOT NULL";
 
@@ -117,6 +119,7 @@ struct gate {
 	struct rate rate;
 	int64_t left, taken;
 	int64_t at;			/* when there is more, if there is none left (wall ms); INT64_MAX: not by time */
+	int64_t lease;			/* shared claims: when the first of their leases ends (boot ms); INT64_MAX: own, or some left */
 };
 
 struct lane {				/* one queue of a claim */
@@ -136,6 +139,13 @@ struct lanes {
 	bool more;			/* there may be more claims to take back */
 };
 
+static void
+earlier(int64_t *at, int64_t t)
+{
+	if (t != -1 && t < *at)
+		*at = t;
+}
+
 static int64_t
 live(struct db *db, const char *queue, int64_t boot, int64_t most)
 {
@@ -147,12 +157,44 @@ live(struct db *db, const char *queue, int64_t boot, int64_t most)
 	return db_only(s);
 }
 
+int64_t
+job_places(struct db *db, const char *name, int64_t most, int64_t boot, int64_t now, const struct job_want *w, bool *more)
+{
+	struct stmt *s = db_prepare(db, SHARING);
+	int64_t n = hold_count(db, "rate", name, boot);
+
+	db_text(s, ":limit", name);
+	while (n < most && db_step(s) == 1) {
+		if (w != NULL)		/* or a late renewal would make one too many of it */
+			*more |= rescue(db, w, db_col_text(s, 0), boot, now);
+		n += live(db, db_col_text(s, 0), boot, most);
+	}
+	db_reset(s);
+	return n < most ? n : most;
+}
+
+int64_t
+job_places_end(struct db *db, const char *name, int64_t boot)
+{
+	struct stmt *s = db_prepare(db, SHARING), *next;
+	int64_t at = INT64_MAX;
+
+	earlier(&at, hold_next_end(db, "rate", name, boot));
+	db_text(s, ":limit", name);
+	while (db_step(s) == 1) {
+		next = db_prepare(db, NEXT_END);
+		db_text(next, ":queue", db_col_text(s, 0));
+		db_int(next, ":boot", boot);
+		earlier(&at, db_only(next));
+	}
+	return at;
+}
+
 /* The gate of this kind and name, shared by the lanes that meet it. */
 static void
 add_gate(struct db *db, struct lanes *ls, struct lane *l, const char *kind, const char *name, const struct rate *rate, int64_t most, int64_t now)
 {
 	struct gate *g = ls->gates;
-	struct stmt *s;
 
 	while (g < ls->gates + ls->ngates && (g->kind != kind || strcmp(g->name, name) != 0))
 		g++;
@@ -160,7 +202,7 @@ add_gate(struct db *db, struct lanes *ls, struct lane *l, const char *kind, cons
 	if (g < ls->gates + ls->ngates)
 		return;
 	ls->ngates++;
-	*g = (struct gate){ .kind = kind, .left = most, .at = INT64_MAX };
+	*g = (struct gate){ .kind = kind, .left = most, .at = INT64_MAX, .lease = INT64_MAX };
 	snprintf(g->name, sizeof g->name, "%s", name);
 	if (rate != NULL) {
 		g->rate = *rate;
@@ -168,14 +210,9 @@ add_gate(struct db *db, struct lanes *ls, struct lane *l, const char *kind, cons
 	} else if (strcmp(name, l->queue) == 0) {
 		g->left -= live(db, name, ls->boot, most);
 	} else {
-		s = db_prepare(db, SHARING);
-		db_text(s, ":limit", name + 1);
-		while (g->left > 0 && db_step(s) == 1) {
-			if (ls->claimer != NULL)	/* or a late renewal would make one too many of it */
-				ls->more |= rescue(db, ls->claimer, db_col_text(s, 0), ls->boot, now);
-			g->left -= live(db, db_col_text(s, 0), ls->boot, most);
-		}
-		db_reset(s);
+		g->left -= job_places(db, name + 1, most, ls->boot, now, ls->claimer, &ls->more);
+		if (g->left == 0 && ls->claimer == NULL)
+			g->lease = job_places_end(db, name + 1, ls->boot);
 	}
 }
 
@@ -185,12 +222,13 @@ add_shared(struct db *db, struct lanes *ls, struct lane *l, const char *limit, i
 	struct setting set = { .kind = "rate" };
 	char name[66];
 	const char *value, *why;
-	struct rate rate;
+	struct rate rate = { .period_us = 0 };
 	int64_t when, most;
 
 	snprintf(set.name, sizeof set.name, "%s", limit);
-	if (setting_get(db, &set, &value, &when) == Q_OK && rate_parse(value, &rate, &why))
-		add_gate(db, ls, l, SHARED, limit, &rate, 0, now);
+	if (setting_get(db, &set, &value, &when) != Q_OK || !rate_parse(value, &rate, &why))
+		rate.period_us = 0;	/* it can be blocked all the same */
+	add_gate(db, ls, l, SHARED, limit, &rate, 0, now);
 	strcpy(set.field, "concurrency");
 	snprintf(name, sizeof name, "/%s", limit);	/* no queue has such a name */
 	if (setting_get(db, &set, &value, &when) == Q_OK && text_int(value, 1, 1000000, &most))
@@ -404,7 +442,7 @@ job_claim(struct db *db, struct job_want *w, int64_t now, struct claim *claims, 
 	}
 	w->more = more || ls.more || all >= SKIP_MAX;
 	for (struct gate *g = ls.gates; g < ls.gates + ls.ngates; g++)
-		if (g->kind != NULL && g->taken > 0)
+		if (g->kind != NULL && g->taken > 0 && g->rate.period_us > 0)
 			rate_take(db, g->kind, g->name, &g->rate, boot, g->taken);
 	lanes_free(&ls);
 	return db_status(db);
@@ -430,13 +468,6 @@ job_start(struct db *db, const struct job_new *new, const struct job_want *w, in
 	if (job_add(db, new, now, &run.id, &added) == Q_OK)
 		take(db, w, &run, boot + w->lease_ms, now, c);
 	return db_status(db);
-}
-
-static void
-earlier(int64_t *at, int64_t t)
-{
-	if (t != -1 && t < *at)
-		*at = t;
 }
 
 /* When the gates that let nothing through now will all have let one through. */
@@ -481,6 +512,9 @@ job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at, bool
 			due = opens(l);
 			if (limited != NULL)
 				*limited |= due != INT64_MAX;
+			for (int i = 0; i < l->ngates; i++)
+				if (l->gate[i]->left <= 0 && l->gate[i]->lease != INT64_MAX)
+					earlier(at, now + l->gate[i]->lease - boot);
 		}
 		earlier(at, due);
 		s = db_prepare(db, NEXT_LEASE);

@@ -11,6 +11,7 @@ static const char RENEW[] =
 	"UPDATE q_hold SET lease_ms = :lease WHERE kind = :kind AND name = :name AND fence = :fence AND lease_ms > :boot";
 static const char END[] = "DELETE FROM q_hold WHERE kind = :kind AND name = :name AND fence = :fence";
 static const char COUNT[] = "SELECT count(*) FROM q_hold WHERE kind = :kind AND name = :name AND lease_ms > :boot";
+static const char NEXT_END[] = "SELECT min(lease_ms) FROM q_hold WHERE kind = :kind AND name = :name AND lease_ms > :boot";
 static const char REBOOT[] = "DELETE FROM q_hold";
 
 static struct stmt *
@@ -67,6 +68,15 @@ int64_t
 hold_count(struct db *db, const char *kind, const char *name, int64_t boot)
 {
 	struct stmt *s = of(db, COUNT, kind, name);
+
+	db_int(s, ":boot", boot);
+	return db_only(s);
+}
+
+int64_t
+hold_next_end(struct db *db, const char *kind, const char *name, int64_t boot)
+{
+	struct stmt *s = of(db, NEXT_END, kind, name);
 
 	db_int(s, ":boot", boot);
 	return db_only(s);

@@ -363,16 +363,15 @@ job_random(void)
 	return r;
 }
 
-/* The boot clock; at the first claim after a boot all earlier leases end at once. */
-int64_t
-job_boot(struct db *db)
+/* The boot clock, and which boot it is of; *same: the leases in the file are of it, too. */
+static int64_t
+boot_of(struct db *db, char id[40], bool *same)
 {
-	char id[40];
 	struct stmt *s;
 	int64_t ms;
-	bool same;
 
 	errno = 0;
+	*same = true;
 	if ((ms = when_boot(id)) == -1) {
 		if (errno == EMFILE || errno == ENFILE)
 			db_fail(db, Q_TEMP, "the boot clock cannot be read: %s; see ulimit -n", strerror(errno));
@@ -381,8 +380,31 @@ job_boot(struct db *db)
 		return -1;
 	}
 	s = db_prepare(db, BOOT);
-	same = db_step(s) == 1 && strcmp(db_col_text(s, 0), id) == 0;
+	*same = db_step(s) == 1 && strcmp(db_col_text(s, 0), id) == 0;
 	db_reset(s);
+	return ms;
+}
+
+int64_t
+job_boot_look(struct db *db, bool *rebooted)
+{
+	char id[40];
+	bool same;
+	int64_t ms = boot_of(db, id, &same);
+
+	*rebooted = !same;
+	return ms;
+}
+
+/* At the first claim after a boot all earlier leases end at once. */
+int64_t
+job_boot(struct db *db)
+{
+	char id[40];
+	bool same;
+	int64_t ms = boot_of(db, id, &same);
+	struct stmt *s;
+
 	if (!same && db_status(db) == Q_OK) {
 		db_run(db_prepare(db, REBOOT));
 		rate_reboot(db);

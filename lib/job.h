@@ -6,6 +6,16 @@
 
 /* The boot clock in ms; at the first claim after a boot all earlier leases end at once.  -1: failed. */
 int64_t job_boot(struct db *);
+/* The same by reading alone; *rebooted: job_boot() would end them now. */
+int64_t job_boot_look(struct db *, bool *rebooted);
+
+/*
+ * How many places of rate.NAME.concurrency are in use, of claims and of holds, counted up to `most`.  w not NULL: claims
+ * whose lease is over are taken back before; *more: there may be more of them.
+ */
+int64_t job_places(struct db *, const char *name, int64_t most, int64_t boot, int64_t now, const struct job_want *, bool *more);
+/* When the first lease on one of them ends, on the boot clock; INT64_MAX: none is in use. */
+int64_t job_places_end(struct db *, const char *name, int64_t boot);
 
 /* After anything that changes who is first of an entity (NULL: none). */
 void job_entity_order(struct db *, const char *queue, const char *entity);

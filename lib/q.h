@@ -271,7 +271,7 @@ int job_of_entity(struct db *, const char *queue, const char *entity, int (*each
 
 /* ---- rate.c: token buckets, shared by all processes through the file ------ */
 
-struct rate { int64_t period_us, burst; };	/* one token every period, at most burst at once; period 0: no limit */
+struct rate { int64_t period_us, burst; };	/* one token every period, at most burst at once; period 0: only blocks limit it */
 
 /* "10/s", "600/m+20", "1/90s": how many in what time, and +BURST (default 1).  False: *why, a constant. */
 bool rate_parse(const char *, struct rate *, const char **why);
@@ -288,8 +288,12 @@ int rate_refill(struct db *, const char *kind, const char *name);
 /* At the first claim after a boot: all buckets are full. */
 int rate_reboot(struct db *);
 
-/* Nobody takes a token of rate.NAME before until_ms (wall); a longer block stays.  Inside db_begin()..db_commit(). */
+/*
+ * Nobody takes a token or a new place of rate.NAME before until_ms (wall; more than 10 years ahead is 10 years); a longer
+ * block stays.  Both inside db_begin()..db_commit().
+ */
 int rate_block(struct db *, const char *name, int64_t until_ms);
+int rate_unblock(struct db *, const char *name);
 
 /*
  * Who takes tokens of rate.NAME and is no claim: qrate, qpoll, qbackfill, qcall.  With a concurrency it also holds a
@@ -297,16 +301,25 @@ int rate_block(struct db *, const char *name, int64_t until_ms);
  */
 struct rate_user {
 	const char *name, *worker;
-	int64_t lease_ms, fence;	/* fence 0: no place held */
+	int64_t lease_ms, fence;	/* fence: of its place; 0: no place held */
 	int64_t reserve;		/* this many tokens must stay in the bucket, for others */
-	bool first;			/* while it waits nobody with a reserve is let through */
+	bool first;			/* while it waits (asks within 2 s of *at) nobody with a reserve is let through */
+	int64_t place_end, mark, mark_end;	/* rate_try()'s own, 0 at first: ends of leases (boot ms), fence of the waiting mark */
 };
 /*
- * Take a token, in a transaction of its own.  Q_NO: there is none before *at (wall ms; INT64_MAX: not by time, all places
- * are held).  Q_CONFIG: rate.NAME is not set, nor its concurrency.
+ * Take a token, in a transaction of its own.  Q_NO: there is none before *at (wall ms), unless something in the file
+ * changes; then mostly nothing was written, nor waited for.  Q_CONFIG: rate.NAME is not set, nor its concurrency.
  */
 int rate_try(struct db *, struct rate_user *, int64_t now, int64_t *at);
+/* Give back what it holds, in a transaction of its own. */
 int rate_leave(struct db *, struct rate_user *);
+/*
+ * Its place, if it holds one, lasts lease_ms from now, inside db_begin()..db_commit().  *late: its lease was over; it has
+ * one again, whoever has come meanwhile, so that no more come.
+ */
+int rate_renew(struct db *, struct rate_user *, int64_t now, bool *late);
+/* Q_CONFIG: rate.NAME is not set, nor its concurrency. */
+int rate_known(struct db *, const char *name);
 
 /* ---- hold.c: leases on names, with a fence that never goes back ----------- */
 
@@ -319,6 +332,7 @@ int hold_renew(struct db *, const char *kind, const char *name, int64_t fence, i
 int hold_end(struct db *, const char *kind, const char *name, int64_t fence);	/* Q_NO: it was over */
 /* How many are live; boot: the boot clock now. */
 int64_t hold_count(struct db *, const char *kind, const char *name, int64_t boot);
+int64_t hold_next_end(struct db *, const char *kind, const char *name, int64_t boot);	/* of the live ones, boot ms; -1: none */
 int hold_reboot(struct db *);	/* at the first claim after a boot */
 
 /* ---- setting.c: what people set (qset, qpause) ---------------------------- */
