@@ -17,12 +17,12 @@ static const char HELP[] =
 "  -l, --lease LEASE    how long a run whose qjob was killed blocks the next one\n"
 "                       (default 5m); renewed at a third of it\n"
 "  --limit DUR          end CMD after this long: TERM, 5 seconds later KILL\n"
-"  --lock NAME          hold this lock, too (qlock); if it is not free, skip the run\n"
+"  --lock NAME          hold this lock of qlock, too; not free: skipped\n"
 "  --count-from-stdout  what CMD produced is the last line of its output that is\n"
 "                       a whole number\n"
 "Exit: as CMD, 128+N if a signal ended it; 74 its output or its end could not be\n"
-"written, 75 skipped, 76 claim or lock was lost and CMD ended, 126 and 127 CMD cannot\n"
-"be run; q(7).\n";
+"written, 75 skipped, 76 claim or lock was lost and CMD ended, 126 and 127 CMD\n"
+"cannot be run; q(7).\n";
 
 enum {
 	COUNT = 256, LIMIT, LOCK,	/* options without a letter */

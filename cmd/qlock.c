@@ -12,9 +12,9 @@ static const char HELP[] =
 "       qlock [-hV] [-d FILE] --check NAME FENCE\n"
 "       qlock [-hVj] [-d FILE] --list\n"
 "       qlock [-hV] [-d FILE] --break NAME\n"
-"Run CMD while NAME is locked: no other qlock of NAME runs, and no job whose entity\n"
-"it is.  The lock is a lease, renewed while CMD runs; CMD ends before the lease does.\n"
-"Output, input and exit status are those of CMD, which finds Q_LOCK and Q_FENCE set.\n"
+"Run CMD while NAME is locked: no other qlock of it runs, and no job whose entity\n"
+"it is.  The lock is a lease, renewed while CMD runs; CMD ends before it does.\n"
+"Output, input and exit status are CMD's, which finds Q_LOCK and Q_FENCE set.\n"
 "  qlock customer-17 -- ./merge customer-17\n"
 "  qlock -n nightly -- ./report || [ $? = 75 ]\n"
 "  -n, --nowait       do not wait for it: exit 75\n"
@@ -24,9 +24,9 @@ static const char HELP[] =
 "  -E, --busy CODE    exit with CODE instead of 75 if it is not free\n"
 "  --check            is FENCE that of the lock now?  0 yes, 1 no\n"
 "  --list             name, fence, since when, until when, who; -j, --json\n"
-"  --break            end the lock, whoever has it, and print who had it; 1 nobody\n"
-"Exit: as CMD, 128+N if a signal ended it; 75 not free, silent, 76 the lock was lost\n"
-"and CMD ended, 126 and 127 CMD cannot be run; q(7).\n";
+"  --break            end the lock, whoever has it, print who had it; 1 nobody\n"
+"Exit: as CMD, 128+N if a signal ended it; 75 not free, silent, 76 the lock was\n"
+"lost and CMD ended, 126 and 127 CMD cannot be run; q(7).\n";
 
 enum { CHECK = 256, LIST, BREAK, SLICE_MS = 1000, LEASE_MS = 60 * 1000 };
 static const struct option LONGS[] = {
