@@ -7,8 +7,8 @@
 #include "run.h"
 
 static const char HELP[] =
-"usage: qjob [-hV] [-d FILE] [-l LEASE] [--limit DUR] [--count-from-stdout]\n"
-"            NAME -- CMD...\n"
+"usage: qjob [-hV] [-d FILE] [-l LEASE] [--limit DUR] [--lock NAME]\n"
+"            [--count-from-stdout] NAME -- CMD...\n"
 "Run CMD as a job of the queue NAME; for any crontab line.  Its output, input and\n"
 "exit status are as without qjob.  While a run of NAME is under way, or NAME is\n"
 "paused, the next one is skipped: exit 75, silent.\n"
@@ -17,19 +17,21 @@ static const char HELP[] =
 "  -l, --lease LEASE    how long a run whose qjob was killed blocks the next one\n"
 "                       (default 5m); renewed at a third of it\n"
 "  --limit DUR          end CMD after this long: TERM, 5 seconds later KILL\n"
+"  --lock NAME          hold this lock of qlock, too; not free: skipped\n"
 "  --count-from-stdout  what CMD produced is the last line of its output that is\n"
 "                       a whole number\n"
 "Exit: as CMD, 128+N if a signal ended it; 74 its output or its end could not be\n"
-"written, 75 skipped, 76 the claim was lost and CMD ended, 126 and 127 CMD cannot\n"
-"be run; q(7).\n";
+"written, 75 skipped, 76 claim or lock was lost and CMD ended, 126 and 127 CMD\n"
+"cannot be run; q(7).\n";
 
 enum {
-	COUNT = 256, LIMIT,		/* options without a letter */
+	COUNT = 256, LIMIT, LOCK,	/* options without a letter */
 	MINUTE_MS = 60 * 1000,
 	CANCEL_MAX = 1000
 };
 static const struct option LONGS[] = {
-	{ "lease", 1, NULL, 'l' }, { "limit", 1, NULL, LIMIT }, { "count-from-stdout", 0, NULL, COUNT }, { NULL, 0, NULL, 0 }
+	{ "lease", 1, NULL, 'l' }, { "limit", 1, NULL, LIMIT }, { "lock", 1, NULL, LOCK },
+	{ "count-from-stdout", 0, NULL, COUNT }, { NULL, 0, NULL, 0 }
 };
 static struct prog self = { .name = "qjob", .help = HELP, .shorts = "+l:", .longs = LONGS };
 
@@ -46,9 +48,39 @@ static struct run run = { .renew = renew };
 
 static struct db *db;
 static struct claim claim;
+static struct lock lock = { .dead = &lost };	/* name NULL: none */
 static bool ours = true;		/* the claim, as far as we know */
+static bool lock_lost;
 
 /* ---- the beginning ------------------------------------------------------- */
+
+/* The lock, if one is wanted, and the job: both or none.  Q_NO: it is not the time. */
+static int
+start(const struct job_new *new, int64_t now)
+{
+	int rc = lock.name != NULL ? lock_take(db, &lock, now) : Q_OK;
+
+	if (rc == Q_OK && (rc = job_start(db, new, &want, now, &claim)) == Q_NO && lock.name != NULL)
+		prog_check(db, lock_release(db, &lock));
+	return rc;
+}
+
+/* What the command finds set; the caller frees.  NULL: out of memory. */
+static char *
+environment(const struct job *job, size_t *len)
+{
+	char *of_job = child_env(job, db_path(db), len), *env = NULL;
+	FILE *f = of_job != NULL ? open_memstream(&env, len) : NULL;
+	size_t n = *len;
+
+	if (f == NULL)
+		return NULL;
+	fwrite(of_job, 1, n, f);
+	free(of_job);
+	if (lock.name != NULL)
+		fprintf(f, "Q_LOCK=%s%cQ_FENCE=%" PRId64 "%c", lock.name, 0, lock.fence, 0);
+	return fclose(f) == 0 ? env : NULL;
+}
 
 /* Add the job and claim it, and run the command; or end, if it is not the time. */
 static void
@@ -65,8 +97,8 @@ begin(void)
 	if ((new.payload = child_words(run.spec.argv, &new.payload_len)) == NULL)
 		prog_die(Q_TEMP, "out of memory");
 	prog_check(db, db_begin(db, true));
-	rc = job_start(db, &new, &want, now, &claim);
-	if (rc == Q_OK && (rc = job_get(db, claim.id, &job)) == Q_OK && (env = child_env(&job, db_path(db), &len)) == NULL)
+	rc = start(&new, now);
+	if (rc == Q_OK && (rc = job_get(db, claim.id, &job)) == Q_OK && (env = environment(&job, &len)) == NULL)
 		rc = db_fail(db, Q_TEMP, "out of memory");
 	if (rc != Q_NO)
 		prog_check(db, rc);
@@ -86,43 +118,77 @@ static int
 renew(struct db *file, void *unused)
 {
 	struct attempt own;
-	int rc = job_renew(file, &claim, want.lease_ms);
+	int rc = ours ? job_renew(file, &claim, want.lease_ms) : Q_OK;
 
 	(void)unused;
-	if (rc == Q_LOST && job_settled(file, &claim, &own)) {	/* by the command itself, which is its right */
+	if (rc == Q_LOST) {
 		ours = false;
-		return Q_NO;
+		if (!job_settled(file, &claim, &own))	/* by the command itself, which is its right */
+			return Q_LOST;
+		rc = Q_OK;
 	}
+	if (lock.name == NULL)
+		return ours || rc != Q_OK ? rc : Q_NO;
+	if (rc == Q_OK)
+		lock_lost = (rc = lock_renew(file, &lock)) == Q_LOST;
 	return rc;
 }
 
 /* ---- the end ------------------------------------------------------------- */
 
+static void
+fail(const char *reason)
+{
+	how.outcome = OUT_FAILED;
+	how.dead = true;		/* one attempt is all it has */
+	if (reason == NULL)
+		return;
+	how.reason = reason;
+	how.result = NULL;
+	how.result_len = 0;
+}
+
+/* Release and settle in one: the next run finds both free. */
 static int
 settle(struct db *file, void *unused)
 {
 	int64_t now = when_now();
-	int rc = job_settle(file, &claim, &how, now, NULL);
+	int rc = lock.name != NULL && !lock_lost ? lock_release(file, &lock) : Q_OK;
 
 	(void)unused;
-	if (rc == Q_OK && how.outcome == OUT_DONE)	/* the trouble that ended earlier runs is over */
+	if (rc == Q_LOST) {
+		lock_lost = true;
+		db_clear(file);
+		rc = Q_OK;
+	}
+	if (lock_lost)
+		fail("its lock was lost while it ran");
+	if (rc == Q_OK && ours)
+		rc = job_settle(file, &claim, &how, now, NULL);
+	if (rc == Q_OK && ours && how.outcome == OUT_DONE)	/* the trouble that ended earlier runs is over */
 		rc = job_cancel_dead(file, name, TYPE, CANCEL_MAX, now);
 	return rc;
 }
 
-/* Write down what became of the run.  What settle() said. */
+/* Write down what became of the run.  What settle() said; Q_LOST: it could not have settled it. */
 static int
 record(void)
 {
 	static char reason[CHILD_REASON_MAX];
+	bool was_ours = ours;
+	int rc;
 
 	child_settle(&how, &run.end, &run.spec, reason);
 	how.count = counts ? run.end.count : -1;
-	if (how.outcome != OUT_DONE) {		/* one attempt is all it has */
-		how.outcome = OUT_FAILED;
-		how.dead = true;
+	if (how.outcome != OUT_DONE)
+		fail(NULL);
+	if (!ours && lock.name == NULL)
+		return Q_LOST;
+	if ((rc = run_settle(db, settle, NULL)) == Q_LOST && lock.name != NULL) {
+		ours = was_ours = false;
+		rc = run_settle(db, settle, NULL);
 	}
-	return ours && !run.lost ? run_settle(db, settle, NULL) : Q_LOST;
+	return rc == Q_OK && !was_ours ? Q_LOST : rc;
 }
 
 /* Tell what nobody would see otherwise; the exit status. */
@@ -158,6 +224,7 @@ options(int argc, char *argv[])
 		switch (c) {
 		case 'l': want.lease_ms = prog_duration("-l", optarg); break;
 		case LIMIT: run.spec.limit_ms = prog_duration("--limit", optarg); break;
+		case LOCK: lock.name = prog_name("lock", optarg); break;
 		case COUNT: counts = true; break;
 		}
 	if (optind == argc)
@@ -182,7 +249,10 @@ main(int argc, char *argv[])
 
 	prog_start(&self, true);
 	options(argc, argv);
-	want.worker = prog_worker();
+	want.worker = lock.worker = prog_worker();
+	lock.lease_ms = want.lease_ms;
+	lock_inside(&lock);
+	run.strict = lock.name != NULL;
 	run.what = name;
 	run.lease_ms = want.lease_ms;
 	run_start(&run);
@@ -192,5 +262,7 @@ main(int argc, char *argv[])
 	rc = record();
 	if (rc == Q_LOST && !job_settled(db, &claim, &own))
 		prog_die(Q_LOST, "%s: its claim was lost while it ran; this run is not recorded; next: qls %" PRId64, name, claim.id);
+	if (lock_lost || (run.end.lapsed && lock.name != NULL))
+		prog_die(Q_LOST, "%s: its lock '%s' was lost while it ran, and the command ended; next: qls %" PRId64, name, lock.name, claim.id);
 	prog_exit(report(rc));
 }

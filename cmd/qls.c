@@ -207,6 +207,24 @@ lease(const struct job *j)
 		printf("%-11s over; the next claimer takes the job\n", "lease");
 }
 
+/* Why a job that is first of its entity cannot be claimed all the same. */
+static void
+lock(const struct job *j)
+{
+	struct lock_held h;
+	char left[WHEN_TEXT], text[384];
+	int rc;
+
+	if (j->entity == NULL || j->blocked_by != -1 || (strcmp(j->state, "pending") != 0 && strcmp(j->state, "failed") != 0))
+		return;
+	if ((rc = lock_holder(db, j->entity, &h)) == Q_OK) {
+		snprintf(text, sizeof text, "lock %" PRId64 " of its entity, held by %s, for %s if not renewed", h.fence, h.worker, when_brief(left, h.left_ms));
+		line_text("blocked by", text);
+	} else if (rc != Q_NO) {
+		prog_check(db, rc);
+	}
+}
+
 static void
 policy(const struct job *j)
 {
@@ -293,6 +311,7 @@ detail(int64_t id)
 		snprintf(text, sizeof text, "job %" PRId64 " of the same entity comes first", j.blocked_by);
 		line_text("blocked by", text);
 	}
+	lock(&j);
 	snprintf(text, sizeof text, "%" PRId64, j.priority);
 	line_text("priority", text);
 	snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " spent, generation %" PRId64, j.spent,

@@ -23,6 +23,10 @@ static const char EXPIRED[] =
 	" WHERE queue = :queue AND lease_ms <= :boot\n"
 	" ORDER BY lease_ms LIMIT :n";
 
+/* What is locked stays: for when anything is. */
+#define UNLOCKED \
+	"   AND NOT EXISTS(SELECT 1 FROM q_hold WHERE kind = 'lock' AND name = entity AND q_hold.lease_ms > :boot)\n"
+
 /* One seek for each priority: what is not due yet lies behind the cut. */
 static const char PICK[] =
 	"SELECT id, ready_ms, fence FROM q_job\n"
@@ -31,6 +35,17 @@ static const char PICK[] =
 static const char PICK_TYPE[] =
 	"SELECT id, ready_ms, fence FROM q_job\n"
 	" WHERE queue = :queue AND type = :type AND type <> '' AND priority = :priority AND ready_ms <= :now\n"
+	" ORDER BY ready_ms, id LIMIT :n";
+
+static const char PICK_UNLOCKED[] =
+	"SELECT id, ready_ms, fence FROM q_job\n"
+	" WHERE queue = :queue AND priority = :priority AND ready_ms <= :now\n"
+	UNLOCKED
+	" ORDER BY ready_ms, id LIMIT :n";
+static const char PICK_TYPE_UNLOCKED[] =
+	"SELECT id, ready_ms, fence FROM q_job\n"
+	" WHERE queue = :queue AND type = :type AND type <> '' AND priority = :priority AND ready_ms <= :now\n"
+	UNLOCKED
 	" ORDER BY ready_ms, id LIMIT :n";
 
 static const char TAKE[] =
@@ -70,12 +85,44 @@ static const char NEXT_TYPE[] =
 	"SELECT min(ready_ms) FROM q_job\n"
 	" WHERE queue = :queue AND type = :type AND type <> '' AND priority = :priority AND ready_ms IS NOT NULL";
 
+static const char NEXT_UNLOCKED[] =
+	"SELECT ready_ms FROM q_job\n"
+	" WHERE queue = :queue AND priority = :priority AND ready_ms IS NOT NULL\n"
+	UNLOCKED
+	" ORDER BY ready_ms LIMIT 1";
+static const char NEXT_TYPE_UNLOCKED[] =
+	"SELECT ready_ms FROM q_job\n"
+	" WHERE queue = :queue AND type = :type AND type <> '' AND priority = :priority AND ready_ms IS NOT NULL\n"
+	UNLOCKED
+	" ORDER BY ready_ms LIMIT 1";
+
+/* What is locked is claimable when it is due and the lock is over. */
+static const char NEXT_LOCKED[] =
+	"SELECT min(max(j.ready_ms, :now + h.lease_ms - :boot))\n"
+	"  FROM q_hold h CROSS JOIN q_job j\n"
+	" WHERE h.kind = 'lock' AND h.lease_ms > :boot\n"
+	"   AND j.queue = :queue AND j.entity = h.name AND j.head = 1 AND j.ready_ms IS NOT NULL AND (:type IS NULL OR j.type = :type)";
+
 static const char NEXT_LEASE[] = "SELECT min(lease_ms) FROM q_job WHERE queue = :queue AND lease_ms IS NOT NULL";
 
 static const char RUNS[] =
 	"SELECT id FROM q_job WHERE queue = :queue AND lease_ms > :boot AND type = :type LIMIT 1";
 
 /* ---- claims that are over ---- */
+
+void
+job_take_back(struct db *db, const struct claim *c, int64_t now, struct job_dead *dead)
+{
+	static const struct job_settle LOST = { .outcome = OUT_LOST, .due_ms = -1, .count = -1, .exit = -1, .signal = -1,
+	    .reason = "the lease ended before the job was settled" };
+	const char *state = NULL;
+
+	if (job_settle(db, c, &LOST, now, &state) != Q_OK || strcmp(state, "dead") != 0 || dead == NULL)
+		return;
+	if (dead->n < (int)(sizeof dead->id / sizeof *dead->id))
+		dead->id[dead->n] = c->id;
+	dead->n++;
+}
 
 /*
  * Claims whose lease is over are taken back here, by whoever claims next, so nothing else must run.
@@ -84,10 +131,7 @@ static const char RUNS[] =
 static bool
 rescue(struct db *db, const struct job_want *w, const char *queue, int64_t boot, int64_t now)
 {
-	static const struct job_settle LOST = { .outcome = OUT_LOST, .due_ms = -1, .count = -1, .exit = -1, .signal = -1,
-	    .reason = "the lease ended before the job was settled" };
 	struct claim ended[RESCUE_MAX];
-	const char *state = NULL;
 	struct stmt *s = db_prepare(db, EXPIRED);
 	int n = 0;
 
@@ -101,11 +145,7 @@ rescue(struct db *db, const struct job_want *w, const char *queue, int64_t boot,
 	}
 	db_reset(s);
 	for (int i = 0; i < n; i++)
-		if (job_settle(db, &ended[i], &LOST, now, &state) == Q_OK && strcmp(state, "dead") == 0 && w->dead != NULL) {
-			if (w->dead->n < (int)(sizeof w->dead->id / sizeof *w->dead->id))
-				w->dead->id[w->dead->n] = ended[i].id;
-			w->dead->n++;
-		}
+		job_take_back(db, &ended[i], now, w->dead);
 	return n == RESCUE_MAX;
 }
 
@@ -137,6 +177,7 @@ struct lanes {
 	int64_t boot;
 	const struct job_want *claimer;	/* NULL: nothing is claimed, it only looks */
 	bool more;			/* there may be more claims to take back */
+	bool locks;			/* there are any */
 };
 
 static void
@@ -253,6 +294,7 @@ lanes_read(struct db *db, const struct job_want *w, bool claims, int64_t boot, i
 	    .gates = calloc((size_t)w->nqueues * 4, sizeof *ls->gates), .boot = boot, .claimer = claims ? w : NULL };
 	if (ls->lane == NULL || ls->gates == NULL)
 		db_fail(db, Q_TEMP, "out of memory");
+	ls->locks = lock_any(db, boot);
 	for (int i = 0; i < w->nqueues && db_status(db) == Q_OK; i++) {
 		struct lane *l = &ls->lane[ls->n];
 
@@ -321,10 +363,17 @@ add_candidate(struct db *db, struct candidates *found, const struct candidate *c
 
 /* The oldest of one priority in one queue: with ageing, too, its best. */
 static void
-pick(struct db *db, const struct job_want *w, struct lane *l, int priority, int64_t now, int64_t n, struct candidates *found)
+pick(struct db *db, const struct job_want *w, const struct lanes *ls, struct lane *l, int priority, int64_t now, int64_t n,
+    struct candidates *found)
 {
-	struct stmt *s = db_prepare(db, w->type != NULL ? PICK_TYPE : PICK);
+	struct stmt *s;
 
+	if (ls->locks) {
+		s = db_prepare(db, w->type != NULL ? PICK_TYPE_UNLOCKED : PICK_UNLOCKED);
+		db_int(s, ":boot", ls->boot);
+	} else {
+		s = db_prepare(db, w->type != NULL ? PICK_TYPE : PICK);
+	}
 	db_text(s, ":queue", l->queue);
 	if (w->type != NULL)
 		db_text(s, ":type", w->type);
@@ -402,7 +451,7 @@ claim_some(struct db *db, const struct job_want *w, struct lanes *ls, int from, 
 
 	for (struct lane *l = ls->lane; l < ls->lane + ls->n; l++)
 		for (int p = from; p < to && room(l) > 0; p++)
-			pick(db, w, l, p, now, room(l) < n ? room(l) : n, &found);
+			pick(db, w, ls, l, p, now, room(l) < n ? room(l) : n, &found);
 	if (found.n > 1 && (ls->n > 1 || to > from + 1))
 		qsort(found.v, found.n, sizeof *found.v, sooner);
 	for (size_t i = 0; i < found.n && got < n && db_status(db) == Q_OK; i++) {
@@ -470,6 +519,48 @@ job_start(struct db *db, const struct job_new *new, const struct job_want *w, in
 	return db_status(db);
 }
 
+<<<<<<< HEAD
+=======
+static void
+earlier(int64_t *at, int64_t t)
+{
+	if (t != -1 && t < *at)
+		*at = t;
+}
+
+/* When the first of this queue is due that is not locked, and *locked, when one that is can be had; INT64_MAX: none. */
+static int64_t
+first_due(struct db *db, const struct job_want *w, const struct lanes *ls, const struct lane *l, int64_t now, int64_t *locked)
+{
+	int64_t due = INT64_MAX;
+	struct stmt *s;
+
+	for (int p = 0; p < PRIORITIES; p++) {
+		if (ls->locks) {
+			s = db_prepare(db, w->type != NULL ? NEXT_TYPE_UNLOCKED : NEXT_UNLOCKED);
+			db_int(s, ":boot", ls->boot);
+		} else {
+			s = db_prepare(db, w->type != NULL ? NEXT_TYPE : NEXT);
+		}
+		db_text(s, ":queue", l->queue);
+		if (w->type != NULL)
+			db_text(s, ":type", w->type);
+		db_int(s, ":priority", p);
+		earlier(&due, db_only(s));
+	}
+	*locked = INT64_MAX;
+	if (ls->locks) {
+		s = db_prepare(db, NEXT_LOCKED);
+		db_text(s, ":queue", l->queue);
+		db_text(s, ":type", w->type);
+		db_int(s, ":now", now);
+		db_int(s, ":boot", ls->boot);
+		earlier(locked, db_only(s));
+	}
+	return due;
+}
+
+>>>>>>> lk
 /* When the gates that let nothing through now will all have let one through. */
 static int64_t
 opens(const struct lane *l)
@@ -486,7 +577,7 @@ int
 job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at, bool *limited)
 {
 	char id[40];
-	int64_t boot = when_boot(id), lease, due;
+	int64_t boot = when_boot(id), lease, due, locked;
 	struct lanes ls;
 	struct stmt *s;
 
@@ -499,15 +590,7 @@ job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at, bool
 	for (struct lane *l = ls.lane; l < ls.lane + ls.n; l++) {
 		if (l->paused)
 			continue;
-		due = INT64_MAX;
-		for (int p = 0; p < PRIORITIES; p++) {
-			s = db_prepare(db, w->type != NULL ? NEXT_TYPE : NEXT);
-			db_text(s, ":queue", l->queue);
-			if (w->type != NULL)
-				db_text(s, ":type", w->type);
-			db_int(s, ":priority", p);
-			earlier(&due, db_only(s));
-		}
+		due = first_due(db, w, &ls, l, now, &locked);
 		if (due <= now && room(l) == 0) {
 			due = opens(l);
 			if (limited != NULL)
@@ -517,6 +600,7 @@ job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at, bool
 					earlier(at, now + l->gate[i]->lease - boot);
 		}
 		earlier(at, due);
+		earlier(at, locked);
 		s = db_prepare(db, NEXT_LEASE);
 		db_text(s, ":queue", l->queue);
 		if ((lease = db_only(s)) != -1)

@@ -208,7 +208,7 @@ int job_claim(struct db *, struct job_want *, int64_t now, struct claim *, int *
 int job_start(struct db *, const struct job_new *, const struct job_want *, int64_t now, struct claim *);
 
 /*
- * When the next job of these queues can become claimable by itself (due time, lease end, rate), as a wall ms;
+ * When the next job of these queues can become claimable by itself (due time, end of a lease or a lock, rate), as a wall ms;
  * INT64_MAX: not by time.  *limited: something is due and waits only for its rate; NULL: do not care.
  */
 int job_next(struct db *, const struct job_want *, int64_t now, int64_t *at, bool *limited);
@@ -334,6 +334,43 @@ int hold_end(struct db *, const char *kind, const char *name, int64_t fence);	/*
 int64_t hold_count(struct db *, const char *kind, const char *name, int64_t boot);
 int64_t hold_next_end(struct db *, const char *kind, const char *name, int64_t boot);	/* of the live ones, boot ms; -1: none */
 int hold_reboot(struct db *);	/* at the first claim after a boot */
+
+/* ---- lock.c: locks on names ----------------------------------------------- */
+
+/*
+ * A lock is a hold of the kind "lock".  It and the claims of jobs whose entity has its name, in whatever queue, keep each
+ * other out; but for the claim that it is taken under, so that a job can lock its own entity.
+ */
+struct lock {
+	const char *name, *worker;	/* as text_name_fault() wants it */
+	int64_t lease_ms;
+	struct claim inside;		/* the claim it is taken under; id 0: none */
+	struct job_dead *dead;		/* adds what lock_take() found lost once too often; or NULL */
+	int64_t fence;			/* set by lock_take() */
+};
+struct lock_held { const char *name, *worker; int64_t fence, since_ms, left_ms; };	/* left_ms: of its lease */
+
+/* By reading alone: could it be taken now?  Q_NO: no, for *left ms if nothing happens. */
+int lock_look(struct db *, const struct lock *, int64_t *left);
+/*
+ * All inside db_begin()..db_commit(), and good only after db_commit() said Q_OK.  lock_take() takes back the claims of its
+ * entity whose lease is over, first; Q_NO: not free, commit all the same.  Renew, release: Q_LOST: it was over, or broken.
+ */
+int lock_take(struct db *, struct lock *, int64_t now);
+int lock_renew(struct db *, const struct lock *);
+int lock_release(struct db *, const struct lock *);
+/* Ends it, whoever has it: *h, borrowed until the next call, says who had.  Q_NO: nobody. */
+int lock_break(struct db *, const char *name, struct lock_held *h);
+
+/* Sets inside from $Q_CLAIM, if there is one in it. */
+void lock_inside(struct lock *);
+
+/* Is this the fence of who has it now?  Q_NO. */
+int lock_check(struct db *, const char *name, int64_t fence);
+/* Who has it, borrowed until the next call.  Q_NO: nobody. */
+int lock_holder(struct db *, const char *name, struct lock_held *);
+/* All locks, by name, each borrowed until the next.  Stops like job_list(). */
+int lock_each(struct db *, int (*each)(const struct lock_held *, void *), void *);
 
 /* ---- setting.c: what people set (qset, qpause) ---------------------------- */
 

@@ -46,7 +46,6 @@ done <<'END'
 64@x --@no command after '--'; see 'qjob --help'
 64@-l 999ms x -- true@-l: a lease is at least 1s; see 'qjob --help'
 64@--limit 30 x -- true@--limit: '30' a number needs a unit: write 10s, 10m, 10h or 10d; see 'qjob --help'
-64@--lock y x -- true@unknown option '--lock'; see 'qjob --help'
 65@12 -- true@bad queue name '12'; a name is 1 to 64 of A-Z a-z 0-9 . _ -, does not begin with . or -, and is not a number
 65@a/b -- true@bad queue name 'a/b'; a name is 1 to 64 of A-Z a-z 0-9 . _ -, does not begin with . or -, and is not a number
 END
