@@ -98,7 +98,7 @@ serve() {
 	"$t/serve" >port 2>serve.err &
 	until_ok lines port 1 || { cat serve.err; exit 1; }
 	read -r _p _p2 <port
-	url=http://127.0.0.1:$_p url2=http://127.0.0.1:$_p2
+	export url="http://127.0.0.1:$_p" url2="http://127.0.0.1:$_p2"
 }
 ask() { "$t/serve" "$@"; }	# [-i] [-H 'NAME: VALUE'] URL [BODY]
 mode() { ask "$url/_mode" "$1"; }	# the switches of t/serve.c, added to those in force

@@ -280,8 +280,8 @@ print_stamp(FILE *f, struct ask *a, int64_t ms)
 		strftime(buf, sizeof buf, strcmp(as, "day") == 0 ? "%Y-%m-%d" : "%Y-%m-%dT%H:%M:%S", gmtime(&t));
 		fprintf(f, "\"%s", buf);
 		if (strcmp(as, "day") != 0) {
-			if (digits > 0)
-				fprintf(f, ".%.*s", digits, (snprintf(buf, sizeof buf, "%03d000000", (int)(ms % 1000)), buf));
+			snprintf(buf, sizeof buf, ".%03d000000", (int)(ms % 1000));
+			fprintf(f, "%.*s", digits > 0 ? digits + 1 : 0, buf);
 			fputs(zone, f);
 		}
 		putc('"', f);
@@ -456,7 +456,7 @@ make_page(struct ask *a, struct page *p, bool blind)
 		p->more = true, shown = 0;
 	putc('[', f);
 	for (i = 0; i < shown; i++)
-		for (int twice = 0; twice <= on(a, "dup"); twice++) {
+		for (int twice = 0; twice < (on(a, "dup") ? 2 : 1); twice++) {
 			fputs(i + (size_t)twice > 0 ? "," : "", f);
 			print_row(f, a, rows[hit[pages ? shown - 1 - i : i]]);
 		}
@@ -617,7 +617,7 @@ zip(struct text b, bool trailer)
 	do {
 		unsigned n = b.len - at > 1000 ? 1000 : (unsigned)(b.len - at);
 
-		fprintf(f, "%c%c%c%c%c", at + n == b.len, n & 255, n >> 8, ~n & 255, ~n >> 8 & 255);
+		fprintf(f, "%c%c%c%c%c", (int)(at + n == b.len), n & 255, n >> 8, ~n & 255, ~n >> 8 & 255);
 		fwrite(b.p + at, 1, n, f);
 		at += n;
 	} while (at < b.len);
