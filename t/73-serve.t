@@ -229,7 +229,7 @@ victim() {	# SCRIPT: how often the victim was answered before it died
 	wait $! 2>/dev/null
 	echo $?
 }
-is "$(victim "[{\"at\":3,\"kill\":\"$PWD/pid\"}]") $(requests | tail -n 1 | cut -f5)" '137 0' 'kill before the answer'
+is "$(victim "[{\"at\":3,\"kill\":\"$PWD/pid\"}]") $(requests | tail -n 1 | cut -f5)" '137 200' 'kill before the answer'
 is "$(victim "[{\"at\":3,\"kill\":\"$PWD/pid\",\"when\":\"after\",\"pause\":1}]") $(requests | tail -n 1 | cut -f5)" '137 200' '... and after it'
 
 sh -c '"$t/serve" >ports 2>&1 & echo $! >pids; until [ -s ports ]; do :; done; kill -9 $$' 2>/dev/null

@@ -809,11 +809,10 @@ kill_pid(const char *file, int64_t pause)
 		fclose(f);
 }
 
-/* What the script has for this request.  False: its sender is dead. */
-static bool
+/* What the script has for this request. */
+static void
 play(struct ask *a)
 {
-	bool alive = true;
 	json_t *e;
 	size_t i;
 
@@ -830,12 +829,9 @@ play(struct ask *a)
 		a->pause = json_integer_value(json_object_get(e, "pause"));
 		if (file != NULL && when != NULL && strcmp(when, "after") == 0)
 			a->kill = strdup(file);
-		else if (file != NULL) {
+		else if (file != NULL)
 			kill_pid(file, a->pause);
-			alive = false;
-		}
 	}
-	return alive;
 }
 
 static int
@@ -923,10 +919,8 @@ handle(void *cls, struct MHD_Connection *con, const char *path, const char *meth
 		json_object_update(a->mode, json_object_get(json_object_get(mode, "paths"), path));
 		if (a->body.len > 0)
 			a->args = json_loadb(a->body.p, a->body.len, 0, NULL);
-		if (play(a))
-			rc = answer(a, method, path);
-		else
-			note(a, method, 0);
+		play(a);
+		rc = answer(a, method, path);
 	}
 	pthread_mutex_unlock(&turn);
 	return rc;
