@@ -92,3 +92,16 @@ none_alive() { [ -z "$(alive)" ]; }
 children() { ps -A -o pid= -o ppid= | awk -v p="$1" '$2 == p { print $1 }'; }
 taken() { ! grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$1/status"; }	# no signal is pending
 lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }	# FILE N: so many at least
+
+# serve: starts t/serve, which dies with the test; $url and $url2 are two origins of it.
+serve() {
+	"$t/serve" >port 2>serve.err &
+	until_ok lines port 1 || { cat serve.err; exit 1; }
+	read -r _p _p2 <port
+	export url="http://127.0.0.1:$_p" url2="http://127.0.0.1:$_p2"
+}
+ask() { "$t/serve" "$@"; }	# [-i] [-H 'NAME: VALUE'] URL [BODY]
+mode() { ask "$url/_mode" "$1"; }	# the switches of t/serve.c, added to those in force
+rows() { ask "$url/_set" "$1"; }	# '[{"id":"a","stamp":1772323200000}, ...]' instead of all that are there
+script() { ask "$url/_script" "$1"; }
+requests() { ask "$url/_log"; }
