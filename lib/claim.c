@@ -519,15 +519,6 @@ job_start(struct db *db, const struct job_new *new, const struct job_want *w, in
 	return db_status(db);
 }
 
-<<<<<<< HEAD
-=======
-static void
-earlier(int64_t *at, int64_t t)
-{
-	if (t != -1 && t < *at)
-		*at = t;
-}
-
 /* When the first of this queue is due that is not locked, and *locked, when one that is can be had; INT64_MAX: none. */
 static int64_t
 first_due(struct db *db, const struct job_want *w, const struct lanes *ls, const struct lane *l, int64_t now, int64_t *locked)
@@ -560,7 +551,6 @@ first_due(struct db *db, const struct job_want *w, const struct lanes *ls, const
 	return due;
 }
 
->>>>>>> lk
 /* When the gates that let nothing through now will all have let one through. */
 static int64_t
 opens(const struct lane *l)
