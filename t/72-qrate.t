@@ -347,12 +347,14 @@ for my $p (1 .. 8) {
 	push @pids, $pid;
 }
 my $killed = 0;
-for (1 .. 2) {
-	sleep 0.3 + rand 0.2;
-	my ($victim) = map { /^(\d+) \w+ qrate/ ? $1 : () } `ps -o pid= -o stat= -o comm= --ppid $pids[rand @pids]` or next;
-	$killed += kill 9, $victim;
+my %ours = map { $_ => 1 } @pids;
+for (1 .. 100) {
+	sleep 0.2;
+	my @victims = map { /^ *(\d+) +(\d+) qrate/ && $ours{$2} ? $1 : () } `ps -A -o pid= -o ppid= -o comm=` or next;
+	$killed += kill 9, $victims[rand @victims];
+	last if $killed == 2;
 }
-sleep 0.3;
+sleep 0.2;
 open my $f, '>', 'stop';
 waitpid $_, 0 for @pids;
 my %run;
