@@ -335,15 +335,15 @@ is "$(perl share 20 8 5)" '40 turns, never too many' 'eight processes share 20/s
 qset rate.p=200/s
 is "$(perl share 20 8 2)" '16 turns, too many at times' '... and the control: a rate that is too high is seen'
 
-# A swarm under a cap of 3, some of it killed: the commands say when they run.
+# A swarm under a cap of 3, some of it killed: the commands say when they run.  swarm SEED SECONDS
 cat >swarm <<'END'
 use Time::HiRes 'clock_gettime', 'sleep';
 srand $ARGV[0];
 my @pids;
 for my $p (1 .. 8) {
 	my $pid = fork // die;
-	exec 'sh', '-c', 'while [ ! -e stop ]; do qrate -w 200ms c -- perl -MTime::HiRes=clock_gettime,sleep -e \'$| = 1; $r = rand;
-	    printf "b $r %.4f\n", clock_gettime(7); sleep 0.02; printf "e $r %.4f\n", clock_gettime(7)\'; done >run.' . $p . ' 2>&1' if $pid == 0;
+	exec 'sh', '-c', 'while [ ! -e stop ]; do qrate -w 200ms c -- perl -MTime::HiRes=clock_gettime,sleep -e \'$| = 1; $r = rand; $s = shift;
+	    printf "b $r %.4f\n", clock_gettime(7); sleep $s; printf "e $r %.4f\n", clock_gettime(7)\' ' . $ARGV[1] . '; done >run.' . $p . ' 2>&1' if $pid == 0;
 	push @pids, $pid;
 }
 my $killed = 0;
@@ -370,10 +370,10 @@ printf STDERR "# %d runs, %d killed, %d at most\n", scalar keys %run, $killed, $
 END
 fresh
 qset rate.c.concurrency=3
-is "$(perl swarm "${SEED:-$$}")" 'never more than 3' 'eight processes under a cap of three, two of them killed'
+is "$(perl swarm "${SEED:-$$}" 0.05)" 'never more than 3' 'eight processes under a cap of three, two of them killed'
 qset rate.c.concurrency=8
 rm -f stop run.*
-[ "$(perl swarm "${SEED:-$$}")" != 'never more than 3' ]; ok $? '... and the control: more are seen'
+[ "$(perl swarm "${SEED:-$$}" 1)" != 'never more than 3' ]; ok $? '... and the control: more are seen'
 
 # ---- the lost place ----
 
