@@ -1008,7 +1008,7 @@ request(int argc, char *argv[])
 		return Q_NO;
 	path += whole ? 0 : 4;
 	fwrite(path, 1, in.len - (size_t)(path - in.p), stdout);
-	return strncmp(in.p + 8, " 2", 2) != 0;
+	return in.len < 12 || strncmp(in.p + 8, " 2", 2) != 0;
 }
 
 int
