@@ -60,6 +60,7 @@ struct text { char *p; size_t len; };
 struct ask {				/* a request */
 	char *uri, *kill;		/* kill: this pid file when the answer is out */
 	bool begun;
+	int port;
 	int64_t pause;
 	struct text body;
 	json_t *mode, *args;
@@ -356,7 +357,7 @@ next_url(struct ask *a, struct page *p, const char *name, const char *value)
 	FILE *f = fmemopen(p->next, sizeof p->next, "w");
 
 	if (!on(a, "relative"))
-		fprintf(f, "http://%s", MHD_lookup_connection_value(a->con, MHD_HEADER_KIND, "Host"));
+		fprintf(f, "http://127.0.0.1:%d", a->port);
 	fprintf(f, "%.*s?%s=%s", (int)(query - a->uri), a->uri, name, value);
 	for (s = query; *s != '\0'; s += len) {
 		len = strcspn(++s, "&");
@@ -686,9 +687,7 @@ print_header(void *f, enum MHD_ValueKind kind, const char *name, const char *val
 static void
 note(struct ask *a, const char *method, int status)
 {
-	const char *host = MHD_lookup_connection_value(a->con, MHD_HEADER_KIND, "Host");
-
-	fprintf(logged, "%" PRId64 "\t%s\t%s\t%s\t%d", when_elapsed(), host != NULL ? strrchr(host, ':') + 1 : "0", method, a->uri, status);
+	fprintf(logged, "%" PRId64 "\t%d\t%s\t%s\t%d", when_elapsed(), a->port, method, a->uri, status);
 	MHD_get_connection_values(a->con, MHD_HEADER_KIND, print_header, logged);
 	putc('\t', logged);
 	text_tsv(logged, a->body.p != NULL ? a->body.p : "", a->body.len);
@@ -896,8 +895,9 @@ handle(void *cls, struct MHD_Connection *con, const char *path, const char *meth
 	struct ask *a = *arg_;
 	enum MHD_Result rc = MHD_NO;
 
-	(void)cls, (void)version;
+	(void)version;
 	a->con = con;
+	a->port = *(int *)cls;
 	if (!a->begun) {
 		a->begun = true;
 		return MHD_YES;
@@ -1008,7 +1008,7 @@ request(int argc, char *argv[])
 		return Q_NO;
 	path += whole ? 0 : 4;
 	fwrite(path, 1, in.len - (size_t)(path - in.p), stdout);
-	return strncmp(in.p + 8, " 2", 2) != 0;
+	return in.len < 12 || strncmp(in.p + 8, " 2", 2) != 0;
 }
 
 int
@@ -1030,7 +1030,7 @@ main(int argc, char *argv[])
 	logged = open_memstream(&log_text, &log_len);
 	for (int i = 0; i < 2; i++) {
 		at.sin_port = 0;
-		d = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_SUPPRESS_DATE_NO_CLOCK, 0, NULL, NULL, handle, NULL,
+		d = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_SUPPRESS_DATE_NO_CLOCK, 0, NULL, NULL, handle, &port[i],
 		    MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_URI_LOG_CALLBACK, begin, NULL, MHD_OPTION_NOTIFY_COMPLETED, end, NULL, MHD_OPTION_END);
 		if (d == NULL)
 			die("MHD_start_daemon");
