@@ -3,7 +3,7 @@
 # `make storm` runs it with HISTORIES=6000; SEED=N repeats the choices.
 . "${0%/*}/lib.sh"
 [ -x "$t/serve" ] || skip_all 't/serve is not built'
-seed=${SEED:-1} n=${HISTORIES:-48}
+seed=${SEED:-1} n=${HISTORIES:-32}
 
 exits 1 'a cursor from the clock loses rows' "$t/storm/poll" --control clock "$seed" 200
 like "$(tail -n 1 out)" ' [1-9][0-9]* of [0-9]* rows lost, in [1-9]' '... many'
