@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "child.h"
-#include "sync.h"
 #include "prog.h"
+#include "sync.h"
+#include "walk.h"
 
 static const char HELP[] =
 "usage: qpoll [-hVn] [-d FILE] [--accept] SOURCE [-- CMD...]\n"
@@ -36,7 +37,7 @@ static const struct option LONGS[] = {
 };
 static struct prog self = { .name = "qpoll", .help = HELP, .shorts = "+nj", .longs = LONGS };
 
-enum { DAY_MS = 24 * 3600 * 1000, PLAIN_EACH = 24, PASSES_MAX = 3, LEASE_MS = 5 * 60 * 1000 };
+enum { DAY_MS = 24 * 3600 * 1000, PLAIN_EACH = 24, LEASE_MS = 5 * 60 * 1000 };
 
 static struct source src;
 static struct pager pager;
@@ -46,7 +47,6 @@ static char *const *command;		/* NULL: items become jobs */
 static struct minder minder;
 static struct child_spec spec = { .kill_ms = 5000 };
 static bool dry, json;
-static int64_t empty;			/* pages in a row */
 
 static bool
 stopped(void)
@@ -82,8 +82,6 @@ fail(int status, const char *message)
 	if (!dry && sync_step(&state, &step, prog_now()) != Q_OK && db_status(db) != Q_TEMP)
 		prog_warn("%s: the run is not recorded: %s", src.name, db_message(db));
 	rate_leave(db, &pager.rate);
-	if (prog_signal != 0 && status == Q_TEMP)
-		prog_exit(Q_TEMP);
 	prog_exit(status);
 }
 
@@ -98,53 +96,31 @@ check(int status)
 	fail(status, text);
 }
 
+/* The end of a run that comes without a page of its own. */
 static _Noreturn void
-finish(const char *why)
+close_run(const char *cursor, const char *how)
 {
-	if (why != NULL)
-		prog_warn("%s: %s", src.name, why);
+	struct sync_step step = { .cursor = cursor, .outcome = how };
+
+	check(sync_step(&state, &step, prog_now()));
 	prog_check(db, rate_leave(db, &pager.rate));
 	prog_exit(Q_OK);
 }
 
 /* ---- a page and its transaction ------------------------------------------ */
 
-/* False: the pointer, or the token, is void. */
-static bool
-get(const char *query, const char *pointer, struct page *page)
+static int
+before(struct walk *w)
 {
-	int rc;
-
-	if (stopped())
-		fail(Q_TEMP, "interrupted");
-	rc = page_get(&pager, query, pointer, page);
-	if (rc == Q_NO)
-		return false;
-	if (rc != Q_OK)
-		fail(rc, pager.message);
-	state.pointed |= page->next != NULL;
-	page->doubtful &= !state.pointed;
-	empty = page->n == 0 ? empty + 1 : 0;
-	if (empty > src.max_empty && page->next != NULL)
-		fail(Q_DATA, "too many empty pages in a row, each with a pointer to the next; see \"max_empty\"");
-	return true;
-}
-
-/* What a run that ends well is called. */
-static const char *
-how(void)
-{
-	return state.run.fresh > 0 ? "new" : "nothing";
-}
-
-/* Is the run to end here, though there is more? */
-static bool
-enough(void)
-{
+	(void)w;
+	if (stopped()) {
+		snprintf(pager.message, sizeof pager.message, "%s: interrupted", src.name);
+		return Q_TEMP;
+	}
 	if (pager.pages < src.max_pages)
-		return false;
+		return Q_OK;
 	snprintf(state.run.note, sizeof state.run.note, "more follows: it ended after %" PRId64 " pages (\"max_pages\")", pager.pages);
-	return true;
+	return Q_NO;
 }
 
 /* The command gets the fresh items, one a line. */
@@ -175,84 +151,89 @@ give(const struct page *page)
 	free(text);
 }
 
-static void
-print(const struct page *page)
+/* -n: the first page, and no more. */
+static _Noreturn void
+print(const struct page *page, const char *cursor)
 {
 	for (size_t i = 0; i < page->n; i++)
 		if (page->items[i].fresh) {
 			json_line(stdout, page->items[i].raw);
 			putchar('\n');
 		}
+	fflush(stdout);
+	if (cursor != NULL)
+		prog_warn("%s: the cursor would be %s", src.name, cursor);
+	else
+		prog_warn("%s: the cursor would stay", src.name);
+	prog_exit(Q_OK);
 }
 
-/* Store a page.  cursor NULL: it stays; walk as in sync_step; last: the run ends with it. */
-static void
-store(struct page *page, const char *cursor, const char *walk, bool last)
+/* A cursor is not moved back. */
+static const char *
+ahead(const char *cursor)
 {
-	struct sync_step step = { .page = page, .cursor = cursor, .walk = walk };
-	struct cursor_key keep, key;
-	char query[CURSOR_TEXT];
+	struct cursor_key key;
 	const char *why;
-	bool news = false;
+
+	if (cursor == NULL || src.order == ORDER_OPAQUE)
+		return cursor;
+	return !cursor_key(&src.spec, cursor, &key, &why) || (state.cursor != NULL && cursor_compare(&key, &state.key) <= 0) ? NULL : cursor;
+}
+
+static int
+store(struct walk *w, struct page *page, const char *cursor, const char *position, bool last)
+{
+	struct sync_step step = { .page = page, .cursor = ahead(cursor), .walk = position };
+	int64_t fresh = state.run.fresh;
 
 	check(sync_fresh(&state, page));
-	for (size_t i = 0; i < page->n; i++)
-		news |= page->items[i].fresh;
-	if (dry) {
-		print(page);
-		fflush(stdout);
-		if (cursor != NULL)
-			prog_warn("%s: the cursor would be %s", src.name, cursor);
-		else
-			prog_warn("%s: the cursor would stay", src.name);
-		prog_exit(Q_OK);
-	}
+	w->fresh += state.run.fresh - fresh;
+	state.pointed = w->pointed;
+	if (dry)
+		print(page, step.cursor);
 	if (command != NULL)
 		give(page);
-	if (cursor != NULL && cursor_key(&src.spec, cursor, &key, &why)) {
-		cursor_bound(&src.spec, cursor, &key, true, query, &keep);
-		step.keep = &keep;
-	}
-	if (last) {
-		step.outcome = how();
+	if (last && w->unsettled)
+		snprintf(state.run.note, sizeof state.run.note, "it changed each time it was read, so the cursor lags behind");
+	if (last && src.probe == NULL) {
+		step.outcome = state.run.fresh > 0 ? "new" : "nothing";
 		free(state.etag);
 		free(state.modified);
-		state.etag = page->etag != NULL ? strdup(page->etag) : NULL;
-		state.modified = page->modified != NULL ? strdup(page->modified) : NULL;
+		state.etag = page->etag != NULL && !page->full ? strdup(page->etag) : NULL;
+		state.modified = page->modified != NULL && !page->full ? strdup(page->modified) : NULL;
 		state.unmodified = 0;
-	}
-	if (!last && !news && walk == NULL && (cursor == NULL || (state.cursor != NULL && strcmp(cursor, state.cursor) == 0)))
-		return;			/* nothing to store */
+	} else if (state.run.fresh == fresh && step.cursor == NULL && position == NULL)
+		return Q_OK;		/* nothing to store */
 	check(sync_step(&state, &step, prog_now()));
-}
-
-/* The end of a run that comes without a page of its own. */
-static _Noreturn void
-close_run(const char *cursor, const char *walk, const char *how)
-{
-	struct page none = { .n = 0 };
-	struct sync_step step = { .page = &none, .cursor = cursor, .walk = walk, .outcome = how };
-	struct cursor_key keep, key;
-	char query[CURSOR_TEXT];
-	const char *why;
-
-	if (cursor != NULL && cursor_key(&src.spec, cursor, &key, &why)) {
-		cursor_bound(&src.spec, cursor, &key, true, query, &keep);
-		step.keep = &keep;
-	}
-	check(sync_step(&state, &step, prog_now()));
-	finish(NULL);
+	return Q_OK;
 }
 
 /* ---- the control query (R14) ---------------------------------------------- */
 
+/* Are there items that are new and above the cursor?  Their counts are of no run. */
+static bool
+has_newer(struct page *page)
+{
+	struct sync_run counts = state.run;
+	bool newer = false;
+
+	check(sync_fresh(&state, page));
+	state.run = counts;
+	for (size_t i = 0; i < page->n; i++) {
+		const struct item *it = &page->items[i];
+
+		newer |= it->fresh && !it->future && state.key.n > 0 && cursor_compare(&it->key, &state.key) > 0;
+	}
+	return newer;
+}
+
 /* Nothing new came: is that so, or does the credential see nothing, or the filter hide it? */
 static void
-control(const char *query)
+control(const struct ask *from)
 {
 	struct page page, again;
-	bool newer = false;
 	int64_t now = prog_now();
+	bool newer;
 	int rc;
 
 	if (src.probe == NULL || state.run.fresh > 0 || (state.probed_ms != -1 && now - state.probed_ms < DAY_MS && state.hidden == 0))
@@ -262,16 +243,12 @@ control(const char *query)
 	state.probed_ms = now;
 	if (page.n == 0)
 		fail(Q_PERM, "blind: the control query shows no item at all; has the credential lost its rights?");
-	check(sync_fresh(&state, &page));
-	for (size_t i = 0; i < page.n; i++)
-		newer |= page.items[i].fresh && !page.items[i].future && state.key.n > 0 && cursor_compare(&page.items[i].key, &state.key) > 0;
-	state.run.items = state.run.fresh = state.run.repeated = state.run.late = state.run.future = 0;	/* none of it is stored */
+	newer = has_newer(&page);
 	page_free(&page);
 	if (newer) {
-		get(query, NULL, &again);
-		check(sync_fresh(&state, &again));
-		newer = state.run.fresh == 0;
-		state.run.items = state.run.fresh = state.run.repeated = state.run.late = state.run.future = 0;
+		if ((rc = page_get(&pager, from->set ? from->text : NULL, NULL, &again)) != Q_OK)
+			fail(rc, pager.message);
+		newer = !has_newer(&again);
 		page_free(&again);
 	}
 	state.hidden = newer ? state.hidden + 1 : 0;
@@ -279,17 +256,9 @@ control(const char *query)
 		fail(Q_DATA, "the filter hides data: twice the control query showed newer items that the query does not");
 }
 
-/* ---- ascending (R3, R4) --------------------------------------------------- */
+/* ---- a run ------------------------------------------------------------------ */
 
-struct ask { bool set; char text[CURSOR_TEXT]; struct cursor_key key; };	/* what is asked with */
-
-static const char *
-text_of(const struct ask *q)
-{
-	return q->set ? q->text : NULL;
-}
-
-/* Where a run begins. */
+/* Where it begins. */
 static void
 first_ask(struct ask *q)
 {
@@ -303,7 +272,7 @@ first_ask(struct ask *q)
 		/* A lookback that was made longer: what lies below was forgotten, and must not come again. */
 		if (cursor_compare(&q->key, &state.seen_from) < 0)
 			cursor_bound(&src.spec, state.cursor, &state.key, false, q->text, &q->key);
-	} else if (src.start != NULL && strcmp(src.start, "all") != 0 && strcmp(src.start, "newest") != 0) {
+	} else if (src.start != NULL && strcmp(src.start, "all") != 0 && strcmp(src.start, "newest") != 0 && src.cursor != NULL) {
 		if (!cursor_key(&src.spec, src.start, &key, &why)) {
 			snprintf(text, sizeof text, "%s: \"start\": '%.100s' %s", src.name, src.start, why);
 			fail(Q_CONFIG, text);
@@ -313,600 +282,54 @@ first_ask(struct ask *q)
 		q->set = false;
 }
 
-static void
-ask_at(struct ask *q, const struct item *it)
-{
-	q->set = true;
-	cursor_bound(&src.spec, it->cursor, &it->key, false, q->text, &q->key);
-}
-
-static bool
-same_ask(const struct ask *a, const struct ask *b)
-{
-	return a->set == b->set && (!a->set || cursor_compare(&a->key, &b->key) == 0);
-}
-
-/* The item with the largest value that does not lie in the future; NULL: none. */
-static const struct item *
-largest(const struct page *page)
-{
-	const struct item *m = NULL;
-
-	for (size_t i = 0; i < page->n; i++)
-		if (page->items[i].cursor != NULL && !page->items[i].future &&
-		    (m == NULL || cursor_compare(&page->items[i].key, &m->key) > 0))
-			m = &page->items[i];
-	return m;
-}
-
-/* Values that fall, or lie below what was asked for: the API ignores its sort or filter parameter. */
-static void
-check_order(const struct page *page, const struct ask *q)
-{
-	const struct item *last = NULL;
-	char text[600];
-
-	for (size_t i = 0; i < page->n; i++) {
-		const struct item *it = &page->items[i];
-
-		if (it->cursor == NULL)
-			continue;
-		if (q->set && cursor_compare(&it->key, &q->key) < 0) {
-			snprintf(text, sizeof text, "%s: filter ignored: %.60s came (id %.60s), though only what is from %.60s on was asked for",
-			    src.name, it->cursor, it->id, q->text);
-			fail(Q_DATA, text);
-		}
-		if (last != NULL && cursor_compare(&it->key, &last->key) < 0) {
-			snprintf(text, sizeof text, "%s: not in ascending order: %.60s (id %.60s) comes after %.60s (id %.60s)", src.name,
-			    it->cursor, it->id, last->cursor, last->id);
-			fail(Q_DATA, text);
-		}
-		last = it;
-	}
-}
-
-static bool
-has_future(const struct page *page)
-{
-	return page->n > 0 && page->items[page->n - 1].future;
-}
-
-/* The greater of the cursor and an item's value, as a text; NULL: it stays. */
-static const char *
-ahead(const struct item *m)
-{
-	return m != NULL && (state.cursor == NULL || cursor_compare(&m->key, &state.key) > 0) ? m->cursor : NULL;
-}
-
-/* One pass: how each of its pages is asked for, and what it held. */
-struct rows { size_t n; unsigned char (*ver)[16]; };
-struct pass { struct ask *q; char **pointer; struct rows *rows; size_t n, cap; };
-
-static void
-pass_clear(struct pass *p)
-{
-	for (size_t i = 0; i < p->n; i++) {
-		free(p->pointer[i]);
-		free(p->rows[i].ver);
-	}
-	p->n = 0;
-}
-
-/* Page i of the pass is asked for like this; a pointer that was met before leads round in a circle (R6). */
-static void
-pass_put(struct pass *p, size_t i, const char *pointer)
-{
-	char text[400];
-
-	/* The id of a last item comes again where that item has moved; only of one page to itself it is a circle. */
-	for (size_t k = src.next == NEXT_LAST && i > 0 ? i - 1 : 0; k < i && k < p->n; k++)
-		if ((pointer == NULL) == (p->pointer[k] == NULL) && (pointer == NULL || strcmp(pointer, p->pointer[k]) == 0)) {
-			snprintf(text, sizeof text, "%s: the pages lead round in a circle: page %zu of this walk leads back to page %zu", src.name, i, k + 1);
-			fail(Q_DATA, text);
-		}
-	while (p->n > i) {
-		p->n--;
-		free(p->pointer[p->n]);
-		free(p->rows[p->n].ver);
-	}
-	if (p->n == p->cap) {
-		p->cap = p->cap == 0 ? 16 : 2 * p->cap;
-		p->pointer = realloc(p->pointer, p->cap * sizeof *p->pointer);
-		p->rows = realloc(p->rows, p->cap * sizeof *p->rows);
-		if (p->pointer == NULL || p->rows == NULL)
-			fail(Q_TEMP, "out of memory");
-	}
-	p->pointer[p->n] = pointer != NULL ? strdup(pointer) : NULL;
-	p->rows[p->n++] = (struct rows){ 0, NULL };
-}
-
-static struct rows
-rows_of(const struct page *page)
-{
-	struct rows r = { page->n, malloc(page->n * 16 + 1) };
-
-	if (r.ver == NULL)
-		fail(Q_TEMP, "out of memory");
-	for (size_t i = 0; i < page->n; i++)
-		memcpy(r.ver[i], page->items[i].ver, 16);
-	return r;
-}
-
-static bool
-same_rows(const struct rows *a, const struct rows *b)
-{
-	return a->n == b->n && memcmp(a->ver, b->ver, a->n * 16) == 0;
-}
-
-/* Does it begin with a row that pages 0 to n of the pass hold? */
-static bool
-begins_inside(const struct rows *r, const struct pass *p, size_t n)
-{
-	for (size_t i = 0; i <= n && r->n > 0; i++)
-		for (size_t k = 0; k < p->rows[i].n; k++)
-			if (memcmp(p->rows[i].ver[k], r->ver[0], 16) == 0)
-				return true;
-	return false;
-}
-
-struct seen_page { char *next; bool end, future, beyond; char cursor[CURSOR_MAX + 1]; struct rows rows; };
-
-/* Page i of the pass, judged and stored, with the cursor held inside the group that q asks for. */
-static void
-pass_get(struct pass *p, size_t i, struct seen_page *s)
-{
-	struct page page;
-	const struct item *m, *inside = NULL;
-	struct ask at;
-
-	if (!get(text_of(p->q), p->pointer[i], &page))
-		fail(Q_TEMP, "the pointer to the next page became void; the next run begins again at the cursor");
-	check_order(&page, p->q);
-	for (size_t k = 0; k < page.n; k++)
-		if (page.items[k].cursor != NULL && !page.items[k].future && (ask_at(&at, &page.items[k]), same_ask(&at, p->q)))
-			inside = &page.items[k];
-	m = largest(&page);
-	memset(s, 0, sizeof *s);
-	s->future = has_future(&page);
-	s->end = page.end && !page.doubtful;
-	s->beyond = m != NULL && (ask_at(&at, m), !same_ask(&at, p->q));
-	if (m != NULL)
-		snprintf(s->cursor, sizeof s->cursor, "%s", m->cursor);
-	s->rows = rows_of(&page);
-	store(&page, ahead(inside), NULL, s->end && !s->beyond);
-	s->next = page.next;
-	page.next = NULL;
-	page_free(&page);
-}
-
-/* The rest of a walk in which nothing can be missed, or only what comes again. */
 static _Noreturn void
-follow(struct pass *p, struct seen_page *s)
+run(void)
 {
-	size_t i = p->n;
+	struct walk w = { .src = &src, .pager = &pager, .before = before, .store = store, .pointed = state.pointed };
+	struct ask from;
+	int rc;
 
-	while (s->next != NULL) {
-		if (enough())
-			close_run(NULL, NULL, how());
-		pass_put(p, i, s->next);
-		free(s->next);
-		free(s->rows.ver);
-		pass_get(p, i++, s);
-		if (s->end && !s->beyond)
-			finish(NULL);
-	}
-	close_run(NULL, NULL, how());
-}
-
-static _Noreturn void
-stalled(const struct ask *q, size_t n)
-{
-	char text[500];
-
-	snprintf(text, sizeof text, "%s: stalled: a whole page (%zu items) has the value %.80s, and there is no pointer to the next", src.name, n, q->text);
-	fail(Q_DATA, text);
-}
-
-static void
-join(struct pass *p, size_t i, struct seen_page *s)
-{
-	free(p->rows[i].ver);
-	p->rows[i] = s->rows;
-	s->rows.ver = NULL;
-}
-
-/*
- * More rows have one value than a page holds.  (a) Search for the end of the group; then (b) prove that no page shifted while it
- * was read: each page is read again after the next one, and where it changed, back to a page that begins with a row already read.
- * The pass ends with the cursor beyond the group, or the run ends here.
- */
-static void
-tie(struct ask *q, const struct seen_page *first, char *cursor)
-{
-	static struct pass p;
-	struct seen_page s = *first, again;
-	size_t n = 0;
-
-	p.q = q;
-	pass_clear(&p);
-	pass_put(&p, 0, NULL);
-	s.rows = (struct rows){ 0, NULL };
-	s.next = first->next != NULL ? strdup(first->next) : NULL;
-	do {
-		if (s.next == NULL)
-			stalled(q, first->rows.n);
-		if (enough())
-			close_run(NULL, NULL, how());
-		pass_put(&p, ++n, s.next);
-		free(s.next);
-		free(s.rows.ver);
-		pass_get(&p, n, &s);
-		if (s.end && !s.beyond)
-			finish(NULL);
-		if (s.future)
-			follow(&p, &s);
-	} while (!s.beyond);
-	free(s.next);
-	free(s.rows.ver);
-
-	pass_clear(&p);
-	pass_put(&p, 0, NULL);
-	pass_get(&p, 0, &s);
-	join(&p, 0, &s);
-	for (n = 0; !s.beyond; ) {
-		if (s.end)
-			finish(NULL);
-		if (s.future)
-			follow(&p, &s);
-		if (s.next == NULL)
-			stalled(q, p.rows[n].n);
-		if (enough())
-			close_run(NULL, NULL, how());
-		pass_put(&p, n + 1, s.next);
-		free(s.next);
-		pass_get(&p, n + 1, &s);
-		pass_get(&p, n, &again);
-		if (same_rows(&again.rows, &p.rows[n])) {
-			join(&p, ++n, &s);
-			free(again.next);
-			free(again.rows.ver);
-			continue;
-		}
-		free(s.next);
-		free(s.rows.ver);
-		s = again;
-		while (n > 0 && !begins_inside(&s.rows, &p, n)) {
-			free(s.next);
-			free(s.rows.ver);
-			pass_get(&p, --n, &s);
-		}
-		join(&p, n, &s);
-	}
-	free(s.next);
-	snprintf(cursor, CURSOR_MAX + 1, "%s", s.cursor);
-	if (s.end)
-		close_run(cursor, NULL, how());
-}
-
-/* The pointer is a true position in the stream: follow it. */
-static void
-stable(struct ask *q, char *next)
-{
-	struct page page;
-	struct pass p = { .q = q };
-	size_t i = 0;
-
-	pass_put(&p, 0, NULL);
-	while (next != NULL) {
-		if (enough())
-			close_run(NULL, NULL, how());
-		pass_put(&p, ++i, next);
-		free(next);
-		if (!get(text_of(q), p.pointer[i], &page))
-			fail(Q_TEMP, "the pointer to the next page became void; the next run begins again at the cursor");
-		check_order(&page, q);
-		store(&page, ahead(largest(&page)), NULL, page.end);
-		next = page.next;
-		page.next = NULL;
-		page_free(&page);
-	}
-	finish(NULL);
-}
-
-static _Noreturn void
-unmodified(void)
-{
-	state.unmodified++;
-	close_run(NULL, NULL, "unmodified");
-}
-
-/* The validators of the last first page, if this asks for the same; each so many times without, for validators that are broken. */
-static void
-conditional(void)
-{
+	first_ask(&w.from);
+	from = w.from;
+	if (src.order == ORDER_OPAQUE)
+		w.pointer = state.cursor != NULL ? strdup(state.cursor) : NULL;
+	else
+		walk_resume(&w, state.walk);
 	if (!src.conditional || state.unmodified >= PLAIN_EACH)
-		state.unmodified = 0;
-	else {
+		state.unmodified = 0;	/* each so many times without, for validators that are broken */
+	else if (w.pointer == NULL) {
 		pager.etag = state.etag;
 		pager.modified = state.modified;
 	}
+	rc = walk_run(&w);
+	if (rc != Q_OK && rc != Q_NO)
+		fail(rc, pager.message);
+	if (w.unmodified) {
+		state.unmodified++;
+		close_run(NULL, "unmodified");
+	}
+	if (rc == Q_OK && src.probe != NULL)
+		control(&from);
+	if (rc == Q_NO || src.probe != NULL)
+		close_run(NULL, state.run.fresh > 0 ? "new" : "nothing");
+	prog_check(db, rate_leave(db, &pager.rate));
+	prog_exit(Q_OK);
 }
 
+/* The first run with "newest" (R17). */
 static _Noreturn void
-ascending(void)
-{
-	char cursor[CURSOR_MAX + 1];
-	struct ask q, at;
-	struct page page;
-	const struct item *m;
-	bool moved;
-
-	first_ask(&q);
-	conditional();
-	for (;;) {
-		struct seen_page s = { .next = NULL };
-		struct cursor_key key;
-		const char *why;
-
-		get(text_of(&q), NULL, &page);
-		if (page.unmodified)
-			unmodified();
-		check_order(&page, &q);
-		m = largest(&page);
-		moved = m != NULL && (ask_at(&at, m), !same_ask(&at, &q));
-		if (page.end && !page.doubtful) {
-			check(sync_fresh(&state, &(struct page){ .n = 0 }));
-			store(&page, ahead(m), NULL, src.probe == NULL);
-			if (src.probe != NULL) {
-				control(text_of(&q));
-				close_run(NULL, NULL, how());
-			}
-			finish(NULL);
-		}
-		store(&page, ahead(m), NULL, false);
-		s.next = page.next;
-		page.next = NULL;
-		s.rows.n = page.n;
-		if (enough())
-			close_run(NULL, NULL, how());
-		if (src.stable)
-			stable(&q, s.next);
-		if (has_future(&page)) {
-			struct pass p = { .q = &q };
-
-			pass_put(&p, 0, NULL);
-			follow(&p, &s);
-		}
-		if (moved)
-			q = at;
-		else {
-			tie(&q, &s, cursor);
-			check(sync_step(&state, &(struct sync_step){ .cursor = cursor }, prog_now()));
-			if (!cursor_key(&src.spec, cursor, &key, &why))
-				fail(Q_BUG, why);
-			q.set = true;
-			cursor_bound(&src.spec, cursor, &key, false, q.text, &q.key);
-		}
-		free(s.next);
-		page_free(&page);
-	}
-}
-
-/* ---- descending, and in no order (R7) ------------------------------------- */
-
-struct walk { char *pointer, *high; };
-
-static void
-walk_read(struct walk *w)
-{
-	json_t *v = state.walk != NULL ? json_loads(state.walk, 0, NULL) : NULL;
-	const char *text;
-
-	memset(w, 0, sizeof *w);
-	if ((text = json_string_value(json_object_get(v, "pointer"))) != NULL)
-		w->pointer = strdup(text);
-	if ((text = json_string_value(json_object_get(v, "high"))) != NULL)
-		w->high = strdup(text);
-	json_decref(v);
-}
-
-static char *
-walk_text(const char *pointer, const char *high)
-{
-	json_t *v = json_pack("{s:s,s:s*}", "pointer", pointer, "high", high);
-	char *text = v != NULL ? json_dumps(v, JSON_COMPACT) : NULL;
-
-	json_decref(v);
-	if (text == NULL)
-		fail(Q_TEMP, "out of memory");
-	return text;
-}
-
-/* Keep the greater value in *high. */
-static void
-note_high(char **high, const struct item *m)
-{
-	struct cursor_key key;
-	const char *why;
-
-	if (m == NULL || (*high != NULL && cursor_key(&src.spec, *high, &key, &why) && cursor_compare(&m->key, &key) <= 0))
-		return;
-	free(*high);
-	*high = strdup(m->cursor);
-}
-
-/* Marks what lies below the bound; true: the walk may end, since it goes down. */
-static bool
-mark_old(struct page *page, const struct ask *bound, bool filtered)
-{
-	const struct item *last = NULL;
-	bool below = false;
-	char text[600];
-
-	for (size_t i = 0; i < page->n; i++) {
-		struct item *it = &page->items[i];
-
-		if (it->cursor == NULL)
-			continue;
-		if (src.order == ORDER_DESC && last != NULL && cursor_compare(&it->key, &last->key) > 0) {
-			snprintf(text, sizeof text, "%s: not in descending order: %.60s (id %.60s) comes after %.60s (id %.60s)", src.name,
-			    it->cursor, it->id, last->cursor, last->id);
-			fail(Q_DATA, text);
-		}
-		last = it;
-		if (!bound->set || cursor_compare(&it->key, &bound->key) >= 0)
-			continue;
-		if (filtered) {
-			snprintf(text, sizeof text, "%s: filter ignored: %.60s came (id %.60s), though only what is from %.60s on was asked for",
-			    src.name, it->cursor, it->id, bound->text);
-			fail(Q_DATA, text);
-		}
-		it->old = below = true;
-	}
-	return below && src.order == ORDER_DESC;
-}
-
-static bool
-asks_with_cursor(void)
-{
-	char *query = json_dumps(src.query, JSON_COMPACT), *body = src.body != NULL ? json_dumps(src.body, JSON_COMPACT) : NULL;
-	bool has = (query != NULL && strstr(query, "cursor}") != NULL) || (body != NULL && strstr(body, "cursor}") != NULL);
-
-	free(query);
-	free(body);
-	return has;
-}
-
-/* One walk from w->pointer to its end; *pages: how many it was.  True: it was resumed, so what is new at the top is not in it. */
-static bool
-walk_once(const struct ask *bound, bool filtered, struct walk *w, size_t *pages)
-{
-	bool resumed = w->pointer != NULL, end;
-	struct pass p = { .q = NULL };
-	char *text;
-
-	*pages = 0;
-	do {
-		struct page page;
-
-		pass_put(&p, (*pages)++, w->pointer);
-		if (!get(filtered ? text_of(bound) : NULL, w->pointer, &page)) {	/* the pointer is void: from the top */
-			free(w->pointer);
-			w->pointer = NULL;
-			pass_clear(&p);
-			*pages = 0;
-			resumed = end = false;
-			continue;
-		}
-		if (page.unmodified)
-			unmodified();
-		end = mark_old(&page, bound, filtered) || page.end;
-		if (page.doubtful)
-			fail(Q_DATA, "the first page is full and has no pointer to the next: is \"next\" right?");
-		if (src.order == ORDER_ANY || w->pointer == NULL)	/* going down, what is above the first page is for the next walk */
-			note_high(&w->high, largest(&page));
-		free(w->pointer);
-		w->pointer = end ? NULL : page.next;
-		page.next = NULL;
-		if (end && *pages == 1 && !resumed) {
-			if (src.probe == NULL) {
-				store(&page, w->high, "", true);
-				finish(NULL);
-			}
-			store(&page, w->high, "", false);
-			control(filtered ? text_of(bound) : NULL);
-			close_run(NULL, NULL, how());
-		}
-		text = end ? NULL : walk_text(w->pointer, w->high);
-		store(&page, NULL, text, false);
-		free(text);
-		page_free(&page);
-		if (!end && enough())
-			close_run(NULL, NULL, how());
-	} while (!end);
-	pass_clear(&p);
-	return resumed;
-}
-
-/*
- * Walks of several pages are repeated until one adds nothing where pages shift, or where nothing says that later pages are
- * older: only then all that is below the highest value has been seen.
- */
-static _Noreturn void
-walking(void)
-{
-	bool filtered = asks_with_cursor(), resumed, again;
-	bool shifts = src.order == ORDER_ANY || (!src.stable && src.next != NEXT_LAST);
-	struct ask bound;
-	struct walk w;
-	int64_t fresh;
-	size_t pages;
-
-	walk_read(&w);
-	if (w.pointer == NULL)
-		conditional();
-	for (int pass = 0; ; pass++) {
-		first_ask(&bound);
-		fresh = state.run.fresh;
-		resumed = walk_once(&bound, filtered, &w, &pages);
-		again = shifts && (resumed || state.run.fresh > fresh);
-		if (!again && !resumed)
-			close_run(w.high, "", how());
-		if (again && pass >= PASSES_MAX) {
-			if (src.order == ORDER_DESC)
-				close_run(w.high, "", how());
-			snprintf(state.run.note, sizeof state.run.note, "it changed each time it was read, so the cursor stays");
-			close_run(NULL, "", how());
-		}
-		if (!again)		/* what came above it since it was begun */
-			store(&(struct page){ .n = 0 }, w.high, "", false);
-	}
-}
-
-/* ---- opaque tokens (R13) --------------------------------------------------- */
-
-static _Noreturn void
-opaque(void)
-{
-	char *token = state.cursor != NULL ? strdup(state.cursor) : NULL;
-	struct page page;
-	char text[500];
-	const char *to;
-	bool end;
-
-	for (;;) {
-		if (!get(NULL, token, &page)) {
-			snprintf(text, sizeof text, "%s: the token is void, the API asks for a new beginning; next: qpoll --reset; %.250s", src.name, pager.message);
-			fail(Q_CONFIG, text);
-		}
-		end = page.end;
-		to = end && page.final != NULL ? page.final : page.next;
-		if (!end && (to == NULL || (token != NULL && strcmp(to, token) == 0)))
-			fail(Q_DATA, "the pages lead round in a circle: the token leads back to itself");
-		store(&page, to, NULL, end);
-		if (end)
-			finish(NULL);
-		free(token);
-		token = strdup(to);
-		page_free(&page);
-		if (enough())
-			close_run(NULL, NULL, how());
-	}
-}
-
-/* ---- the first run with "newest" (R17) ------------------------------------- */
-
-static void
 newest(void)
 {
 	struct cursor_key key;
 	struct page page;
 	const struct item *m;
 	char text[CURSOR_TEXT];
+	int rc = page_get(&pager, NULL, NULL, &page);
 
-	get(NULL, NULL, &page);
+	if (rc != Q_OK)
+		fail(rc, pager.message);
 	if (src.order != ORDER_ASC) {
-		if ((m = largest(&page)) == NULL)
+		if ((m = walk_largest(&page)) == NULL)
 			fail(Q_DATA, "no item to begin after; \"start\": \"all\" begins with the first that comes");
 		snprintf(text, sizeof text, "%s", m->cursor);
 	} else {
@@ -920,7 +343,7 @@ newest(void)
 		prog_warn("%s: the cursor would be %s", src.name, text);
 		prog_exit(Q_OK);
 	}
-	close_run(text, NULL, "nothing");
+	close_run(text, "nothing");
 }
 
 /* ---- what is not a run ----------------------------------------------------- */
@@ -1063,9 +486,8 @@ try_out(void)
 
 	dry = true;			/* fail() stores nothing */
 	first_ask(&q);
-	get(text_of(&q), NULL, &page);
-	if (src.order == ORDER_ASC)
-		check_order(&page, &q);
+	if ((rc = page_get(&pager, q.set ? q.text : NULL, src.order == ORDER_OPAQUE ? state.cursor : NULL, &page)) != Q_OK)
+		fail(rc == Q_NO ? Q_CONFIG : rc, pager.message);
 	if (src.probe != NULL && ((rc = page_probe(&pager, src.probe, &page)) != Q_OK || page.n == 0))
 		fail(rc != Q_OK ? rc : Q_PERM, rc != Q_OK ? pager.message : "blind: the control query shows no item at all");
 	prog_exit(Q_OK);
@@ -1181,9 +603,5 @@ main(int argc, char *argv[])
 		try_out();
 	if (src.start != NULL && strcmp(src.start, "newest") == 0 && state.cursor == NULL && state.walk == NULL)
 		newest();
-	switch (src.order) {
-	case ORDER_ASC: ascending();
-	case ORDER_OPAQUE: opaque();
-	default: walking();
-	}
+	run();
 }

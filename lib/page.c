@@ -632,11 +632,11 @@ read_next(struct pager *p, const struct http_answer *a, struct span doc, const c
 {
 	const struct source *s = p->src;
 	bool more = false, done = false, said = s->more != NULL || s->done != NULL;
-	bool full = s->size > 0 && page->n >= (size_t)s->size;
 	char number[24];
 	int64_t at;
 	int rc = Q_OK;
 
+	page->full = s->size > 0 && page->n >= (size_t)s->size;
 	if ((s->more != NULL && (rc = flag(p, doc, s->more, &more)) != Q_OK) || (s->done != NULL && (rc = flag(p, doc, s->done, &done)) != Q_OK))
 		return rc;
 	if (s->done != NULL)
@@ -655,11 +655,11 @@ read_next(struct pager *p, const struct http_answer *a, struct span doc, const c
 		rc = pointer_text(p, doc, s->next_at, &page->next);
 		break;
 	case NEXT_LAST:
-		if (page->n > 0 && (said ? more : s->size < 0 || full))
+		if (page->n > 0 && (said ? more : s->size < 0 || page->full))
 			page->next = strdup(page->items[page->n - 1].id);
 		break;
 	case NEXT_PAGE: case NEXT_OFFSET:
-		if (page->n == 0 || (!said && s->size > 0 && !full) || (said && !more))
+		if (page->n == 0 || (!said && s->size > 0 && !page->full) || (said && !more))
 			break;
 		at = pointer != NULL ? strtoll(pointer, NULL, 10) : s->next == NEXT_PAGE ? s->first_page : 0;
 		snprintf(number, sizeof number, "%" PRId64, at + (s->next == NEXT_PAGE ? 1 : (int64_t)page->n));
@@ -673,7 +673,7 @@ read_next(struct pager *p, const struct http_answer *a, struct span doc, const c
 	if (said && more && page->next == NULL)
 		return say(p, Q_DATA, "the answer says that more follows, and has no pointer to it");
 	page->end = said ? !more : page->next == NULL;
-	page->doubtful = page->end && !said && full && s->next != NEXT_PAGE && s->next != NEXT_OFFSET;
+	page->doubtful = page->end && !said && page->full && s->next != NEXT_PAGE && s->next != NEXT_OFFSET;
 	if (page->end && s->order != ORDER_OPAQUE) {
 		free(page->next);
 		page->next = NULL;

@@ -101,6 +101,7 @@ struct page {
 	size_t n;
 	char *next;			/* how to ask for the page after it; NULL: it has no pointer */
 	bool end;			/* this was the last (R5) */
+	bool full;			/* as many items as "size" says */
 	bool doubtful;			/* ... only because it has no pointer, but it is full */
 	bool unmodified;		/* 304 */
 	char *final;			/* the closing token, or NULL */

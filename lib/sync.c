@@ -280,13 +280,30 @@ replace(struct sync *p, char **old, const char *new)
 	return copy != NULL || new == NULL;
 }
 
+/* What lies below the next query cannot come again. */
+static void
+forget(struct sync *p, const char *cursor, const struct cursor_key *key)
+{
+	struct stmt *s = db_prepare(p->db, FORGET);
+	struct cursor_key bound;
+	char query[CURSOR_TEXT];
+
+	cursor_bound(&p->src->spec, cursor, key, true, query, &bound);
+	if (bound.n == 0)
+		return;
+	db_text(s, ":name", p->src->name);
+	db_blob(s, ":key", bound.b, bound.n);
+	db_run(s);
+	if (cursor_compare(&bound, &p->seen_from) > 0)
+		p->seen_from = bound;
+}
+
 int
 sync_step(struct sync *p, const struct sync_step *step, int64_t now)
 {
 	const char *cursor = step->cursor != NULL ? step->cursor : p->cursor, *why;
 	const char *walk = step->walk == NULL ? p->walk : *step->walk == '\0' ? NULL : step->walk;
 	struct cursor_key key = p->key;
-	struct stmt *s;
 	size_t fresh = 0;
 
 	for (size_t i = 0; step->page != NULL && i < step->page->n; i++)
@@ -301,14 +318,8 @@ sync_step(struct sync *p, const struct sync_step *step, int64_t now)
 				if (p->src->order != ORDER_OPAQUE)
 					remember(p, &step->page->items[i]);
 			}
-		if (step->keep != NULL && step->keep->n > 0) {
-			s = db_prepare(p->db, FORGET);
-			db_text(s, ":name", p->src->name);
-			db_blob(s, ":key", step->keep->b, step->keep->n);
-			db_run(s);
-			if (cursor_compare(step->keep, &p->seen_from) > 0)
-				p->seen_from = *step->keep;
-		}
+		if (step->cursor != NULL)
+			forget(p, step->cursor, &key);
 		if (fresh > 0)
 			p->shown_ms = now;
 		write_state(p, cursor, &key, walk);

@@ -33,7 +33,6 @@ struct sync_step {			/* what one transaction does */
 	const struct page *page;	/* its fresh items become jobs and are remembered; NULL: none */
 	const char *cursor;		/* it moves here; NULL: it stays */
 	const char *walk;		/* "" ends the walk; NULL: as it is */
-	const struct cursor_key *keep;	/* with a cursor: what is seen below this is forgotten */
 	const char *outcome;		/* NULL: the run goes on */
 	int exit;
 };
