@@ -184,9 +184,9 @@ record(void)
 		fail(NULL);
 	if (!ours && lock.name == NULL)
 		return Q_LOST;
-	if ((rc = run_settle(db, settle, NULL)) == Q_LOST && lock.name != NULL) {
+	if ((rc = run_settle(db, RUN_SETTLE_MS, settle, NULL)) == Q_LOST && lock.name != NULL) {
 		ours = was_ours = false;
-		rc = run_settle(db, settle, NULL);
+		rc = run_settle(db, RUN_SETTLE_MS, settle, NULL);
 	}
 	return rc == Q_OK && !was_ours ? Q_LOST : rc;
 }

@@ -168,7 +168,7 @@ locked(void)
 	run_begin(&run, at, env, len);
 	run_watch(&run, db);
 	if (!run.lost)
-		rc = run_settle(db, release, NULL);
+		rc = run_settle(db, run.end.lapsed ? 0 : RUN_SETTLE_MS, release, NULL);
 	if (run.end.lapsed)
 		prog_die(Q_LOST, "%s: the lease could not be renewed in time, and the command was ended", lock.name);
 	if (rc == Q_LOST)

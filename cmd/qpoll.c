@@ -109,7 +109,8 @@ finish(const char *why)
 
 /* ---- a page and its transaction ------------------------------------------ */
 
-static void
+/* False: the pointer, or the token, is void. */
+static bool
 get(const char *query, const char *pointer, struct page *page)
 {
 	int rc;
@@ -118,12 +119,22 @@ get(const char *query, const char *pointer, struct page *page)
 		fail(Q_TEMP, "interrupted");
 	rc = page_get(&pager, query, pointer, page);
 	if (rc == Q_NO)
-		return;
+		return false;
 	if (rc != Q_OK)
 		fail(rc, pager.message);
+	state.pointed |= page->next != NULL;
+	page->doubtful &= !state.pointed;
 	empty = page->n == 0 ? empty + 1 : 0;
 	if (empty > src.max_empty && page->next != NULL)
 		fail(Q_DATA, "too many empty pages in a row, each with a pointer to the next; see \"max_empty\"");
+	return true;
+}
+
+/* What a run that ends well is called. */
+static const char *
+how(void)
+{
+	return state.run.fresh > 0 ? "new" : "nothing";
 }
 
 /* Is the run to end here, though there is more? */
@@ -203,7 +214,7 @@ store(struct page *page, const char *cursor, const char *walk, bool last)
 		step.keep = &keep;
 	}
 	if (last) {
-		step.outcome = state.run.fresh > 0 ? "new" : "nothing";
+		step.outcome = how();
 		free(state.etag);
 		free(state.modified);
 		state.etag = page->etag != NULL ? strdup(page->etag) : NULL;
@@ -387,7 +398,8 @@ pass_put(struct pass *p, size_t i, const char *pointer)
 {
 	char text[400];
 
-	for (size_t k = 0; k < i && k < p->n; k++)
+	/* The id of a last item comes again where that item has moved; only of one page to itself it is a circle. */
+	for (size_t k = src.next == NEXT_LAST && i > 0 ? i - 1 : 0; k < i && k < p->n; k++)
 		if ((pointer == NULL) == (p->pointer[k] == NULL) && (pointer == NULL || strcmp(pointer, p->pointer[k]) == 0)) {
 			snprintf(text, sizeof text, "%s: the pages lead round in a circle: page %zu of this walk leads back to page %zu", src.name, i, k + 1);
 			fail(Q_DATA, text);
@@ -447,10 +459,8 @@ pass_get(struct pass *p, size_t i, struct seen_page *s)
 	const struct item *m, *inside = NULL;
 	struct ask at;
 
-	if (p->pointer[i] != NULL)
-		get(text_of(p->q), p->pointer[i], &page);
-	else
-		get(text_of(p->q), NULL, &page);
+	if (!get(text_of(p->q), p->pointer[i], &page))
+		fail(Q_TEMP, "the pointer to the next page became void; the next run begins again at the cursor");
 	check_order(&page, p->q);
 	for (size_t k = 0; k < page.n; k++)
 		if (page.items[k].cursor != NULL && !page.items[k].future && (ask_at(&at, &page.items[k]), same_ask(&at, p->q)))
@@ -477,7 +487,7 @@ follow(struct pass *p, struct seen_page *s)
 
 	while (s->next != NULL) {
 		if (enough())
-			close_run(NULL, NULL, state.run.fresh > 0 ? "new" : "nothing");
+			close_run(NULL, NULL, how());
 		pass_put(p, i, s->next);
 		free(s->next);
 		free(s->rows.ver);
@@ -485,7 +495,7 @@ follow(struct pass *p, struct seen_page *s)
 		if (s->end && !s->beyond)
 			finish(NULL);
 	}
-	close_run(NULL, NULL, state.run.fresh > 0 ? "new" : "nothing");
+	close_run(NULL, NULL, how());
 }
 
 static _Noreturn void
@@ -526,7 +536,7 @@ tie(struct ask *q, const struct seen_page *first, char *cursor)
 		if (s.next == NULL)
 			stalled(q, first->rows.n);
 		if (enough())
-			close_run(NULL, NULL, state.run.fresh > 0 ? "new" : "nothing");
+			close_run(NULL, NULL, how());
 		pass_put(&p, ++n, s.next);
 		free(s.next);
 		free(s.rows.ver);
@@ -551,7 +561,7 @@ tie(struct ask *q, const struct seen_page *first, char *cursor)
 		if (s.next == NULL)
 			stalled(q, p.rows[n].n);
 		if (enough())
-			close_run(NULL, NULL, state.run.fresh > 0 ? "new" : "nothing");
+			close_run(NULL, NULL, how());
 		pass_put(&p, n + 1, s.next);
 		free(s.next);
 		pass_get(&p, n + 1, &s);
@@ -575,7 +585,7 @@ tie(struct ask *q, const struct seen_page *first, char *cursor)
 	free(s.next);
 	snprintf(cursor, CURSOR_MAX + 1, "%s", s.cursor);
 	if (s.end)
-		close_run(cursor, NULL, state.run.fresh > 0 ? "new" : "nothing");
+		close_run(cursor, NULL, how());
 }
 
 /* The pointer is a true position in the stream: follow it. */
@@ -589,10 +599,11 @@ stable(struct ask *q, char *next)
 	pass_put(&p, 0, NULL);
 	while (next != NULL) {
 		if (enough())
-			close_run(NULL, NULL, state.run.fresh > 0 ? "new" : "nothing");
+			close_run(NULL, NULL, how());
 		pass_put(&p, ++i, next);
 		free(next);
-		get(text_of(q), p.pointer[i], &page);
+		if (!get(text_of(q), p.pointer[i], &page))
+			fail(Q_TEMP, "the pointer to the next page became void; the next run begins again at the cursor");
 		check_order(&page, q);
 		store(&page, ahead(largest(&page)), NULL, page.end);
 		next = page.next;
@@ -648,7 +659,7 @@ ascending(void)
 			store(&page, ahead(m), NULL, src.probe == NULL);
 			if (src.probe != NULL) {
 				control(text_of(&q));
-				close_run(NULL, NULL, state.run.fresh > 0 ? "new" : "nothing");
+				close_run(NULL, NULL, how());
 			}
 			finish(NULL);
 		}
@@ -657,7 +668,7 @@ ascending(void)
 		page.next = NULL;
 		s.rows.n = page.n;
 		if (enough())
-			close_run(NULL, NULL, state.run.fresh > 0 ? "new" : "nothing");
+			close_run(NULL, NULL, how());
 		if (src.stable)
 			stable(&q, s.next);
 		if (has_future(&page)) {
@@ -683,7 +694,7 @@ ascending(void)
 
 /* ---- descending, and in no order (R7) ------------------------------------- */
 
-struct walk { char *pointer, *high, *query; };
+struct walk { char *pointer, *high; };
 
 static void
 walk_read(struct walk *w)
@@ -696,15 +707,13 @@ walk_read(struct walk *w)
 		w->pointer = strdup(text);
 	if ((text = json_string_value(json_object_get(v, "high"))) != NULL)
 		w->high = strdup(text);
-	if ((text = json_string_value(json_object_get(v, "query"))) != NULL)
-		w->query = strdup(text);
 	json_decref(v);
 }
 
 static char *
-walk_text(const char *pointer, const char *high, const char *query)
+walk_text(const char *pointer, const char *high)
 {
-	json_t *v = json_pack("{s:s,s:s*,s:s*}", "pointer", pointer, "high", high, "query", query);
+	json_t *v = json_pack("{s:s,s:s*}", "pointer", pointer, "high", high);
 	char *text = v != NULL ? json_dumps(v, JSON_COMPACT) : NULL;
 
 	json_decref(v);
@@ -768,69 +777,90 @@ asks_with_cursor(void)
 	return has;
 }
 
+/* One walk from w->pointer to its end; *pages: how many it was.  True: it was resumed, so what is new at the top is not in it. */
+static bool
+walk_once(const struct ask *bound, bool filtered, struct walk *w, size_t *pages)
+{
+	bool resumed = w->pointer != NULL, end;
+	struct pass p = { .q = NULL };
+	char *text;
+
+	*pages = 0;
+	do {
+		struct page page;
+
+		pass_put(&p, (*pages)++, w->pointer);
+		if (!get(filtered ? text_of(bound) : NULL, w->pointer, &page)) {	/* the pointer is void: from the top */
+			free(w->pointer);
+			w->pointer = NULL;
+			pass_clear(&p);
+			*pages = 0;
+			resumed = end = false;
+			continue;
+		}
+		if (page.unmodified)
+			unmodified();
+		end = mark_old(&page, bound, filtered) || page.end;
+		if (page.doubtful)
+			fail(Q_DATA, "the first page is full and has no pointer to the next: is \"next\" right?");
+		if (src.order == ORDER_ANY || w->pointer == NULL)	/* going down, what is above the first page is for the next walk */
+			note_high(&w->high, largest(&page));
+		free(w->pointer);
+		w->pointer = end ? NULL : page.next;
+		page.next = NULL;
+		if (end && *pages == 1 && !resumed) {
+			if (src.probe == NULL) {
+				store(&page, w->high, "", true);
+				finish(NULL);
+			}
+			store(&page, w->high, "", false);
+			control(filtered ? text_of(bound) : NULL);
+			close_run(NULL, NULL, how());
+		}
+		text = end ? NULL : walk_text(w->pointer, w->high);
+		store(&page, NULL, text, false);
+		free(text);
+		page_free(&page);
+		if (!end && enough())
+			close_run(NULL, NULL, how());
+	} while (!end);
+	pass_clear(&p);
+	return resumed;
+}
+
+/*
+ * Walks of several pages are repeated until one adds nothing where pages shift, or where nothing says that later pages are
+ * older: only then all that is below the highest value has been seen.
+ */
 static _Noreturn void
 walking(void)
 {
+	bool filtered = asks_with_cursor(), resumed, again;
+	bool shifts = src.order == ORDER_ANY || (!src.stable && src.next != NEXT_LAST);
 	struct ask bound;
 	struct walk w;
-	bool filtered = asks_with_cursor(), shifts = src.next == NEXT_PAGE || src.next == NEXT_OFFSET || src.next == NEXT_LINK, end;
-	char *walk, *high;
 	int64_t fresh;
+	size_t pages;
 
-	first_ask(&bound);
 	walk_read(&w);
-	high = w.high != NULL ? strdup(w.high) : NULL;
 	if (w.pointer == NULL)
 		conditional();
 	for (int pass = 0; ; pass++) {
-		struct pass p = { .q = &bound };
-		size_t i = 0;
-
+		first_ask(&bound);
 		fresh = state.run.fresh;
-		do {
-			struct page page;
-			bool resumed = w.pointer != NULL && i == 0;
-
-			pass_put(&p, i++, w.pointer);
-			memset(&page, 0, sizeof page);
-			get(bound.set && filtered ? text_of(&bound) : NULL, w.pointer, &page);
-			if (page.unmodified)
-				unmodified();
-			if (resumed && page.items == NULL && page.next == NULL && !page.end) {	/* the pointer is void: from the top */
-				free(w.pointer);
-				w.pointer = NULL;
-				pass_clear(&p);
-				i = 0;
-				end = false;
-				continue;
-			}
-			end = mark_old(&page, &bound, filtered) || page.end;
-			if (page.doubtful && i == 1 && !resumed)
-				fail(Q_DATA, "the first page is full and has no pointer to the next: is \"next\" right?");
-			note_high(&high, largest(&page));
-			free(w.pointer);
-			w.pointer = !end && page.next != NULL ? strdup(page.next) : NULL;
-			end |= w.pointer == NULL;
-			if (end && (i == 1 || !shifts) && !resumed) {
-				store(&page, high, "", src.probe == NULL);
-				if (src.probe != NULL) {
-					control(filtered ? text_of(&bound) : NULL);
-					close_run(NULL, NULL, state.run.fresh > 0 ? "new" : "nothing");
-				}
-				finish(NULL);
-			}
-			walk = end ? NULL : walk_text(w.pointer, high, bound.set ? bound.text : NULL);
-			store(&page, NULL, walk, false);
-			free(walk);
-			page_free(&page);
-			if (!end && enough())
-				close_run(NULL, NULL, state.run.fresh > 0 ? "new" : "nothing");
-		} while (!end);
-		if (!shifts || state.run.fresh == fresh || pass + 1 == PASSES_MAX)
-			break;
-		pass_clear(&p);
+		resumed = walk_once(&bound, filtered, &w, &pages);
+		again = shifts && (resumed || state.run.fresh > fresh);
+		if (!again && !resumed)
+			close_run(w.high, "", how());
+		if (again && pass >= PASSES_MAX) {
+			if (src.order == ORDER_DESC)
+				close_run(w.high, "", how());
+			snprintf(state.run.note, sizeof state.run.note, "it changed each time it was read, so the cursor stays");
+			close_run(NULL, "", how());
+		}
+		if (!again)		/* what came above it since it was begun */
+			store(&(struct page){ .n = 0 }, w.high, "", false);
 	}
-	close_run(high, "", state.run.fresh > 0 ? "new" : "nothing");
 }
 
 /* ---- opaque tokens (R13) --------------------------------------------------- */
@@ -845,9 +875,7 @@ opaque(void)
 	bool end;
 
 	for (;;) {
-		memset(&page, 0, sizeof page);
-		get(NULL, token, &page);
-		if (page.items == NULL && page.next == NULL && page.final == NULL && !page.end) {
+		if (!get(NULL, token, &page)) {
 			snprintf(text, sizeof text, "%s: the token is void, the API asks for a new beginning; next: qpoll --reset; %.250s", src.name, pager.message);
 			fail(Q_CONFIG, text);
 		}
@@ -855,8 +883,6 @@ opaque(void)
 		to = end && page.final != NULL ? page.final : page.next;
 		if (!end && (to == NULL || (token != NULL && strcmp(to, token) == 0)))
 			fail(Q_DATA, "the pages lead round in a circle: the token leads back to itself");
-		if (to != NULL && strlen(to) > CURSOR_MAX)
-			to = page.next = to == page.final ? page.final : page.next;
 		store(&page, to, NULL, end);
 		if (end)
 			finish(NULL);
@@ -864,7 +890,7 @@ opaque(void)
 		token = strdup(to);
 		page_free(&page);
 		if (enough())
-			close_run(NULL, NULL, state.run.fresh > 0 ? "new" : "nothing");
+			close_run(NULL, NULL, how());
 	}
 }
 

@@ -14,7 +14,7 @@ static const char HELP[] =
 "  qrate partner -- curl -fsS https://partner.example/v1/orders\n"
 "  qrate -w 30s partner -- ./sync || [ $? = 75 ]\n"
 "  qrate --block 2m partner      # the server said 'Retry-After: 120'\n"
-"  -n, --no-wait        exit 75 if it is not the time\n"
+"  -n, --nowait         exit 75 if it is not the time\n"
 "  -w, --wait DUR       exit 75 if it is not the time within DUR\n"
 "  --block DUR          let nobody through for so long, unless it is blocked for\n"
 "                       longer already; 0 ends a block\n"
@@ -29,7 +29,7 @@ enum {
 	SLICE_MS = 1000			/* the longest between two looks */
 };
 static const struct option LONGS[] = {
-	{ "no-wait", 0, NULL, 'n' }, { "wait", 1, NULL, 'w' }, { "block", 1, NULL, BLOCK }, { NULL, 0, NULL, 0 }
+	{ "nowait", 0, NULL, 'n' }, { "wait", 1, NULL, 'w' }, { "block", 1, NULL, BLOCK }, { NULL, 0, NULL, 0 }
 };
 static struct prog self = { .name = "qrate", .help = HELP, .shorts = "+nw:", .longs = LONGS };
 

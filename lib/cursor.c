@@ -224,7 +224,7 @@ cursor_key(const struct cursor_spec *spec, const char *text, struct cursor_key *
 
 	k->n = 0;
 	*why = "is longer than 120 bytes";
-	if (strlen(text) > CURSOR_MAX)
+	if (spec->type != CURSOR_NONE && strlen(text) > CURSOR_MAX)
 		return false;
 	switch (spec->type) {
 	case CURSOR_TIME: good = parse_time(text, spec->zone, &t, why); break;

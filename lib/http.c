@@ -413,13 +413,13 @@ digits(const char **s, int n)
 	return v;
 }
 
-/* One form of a date: a, A days of the week, d, e day (e: blank-padded), b month, y, Y year (y: two digits), T time; the rest stands for itself. */
+/* One form of a date: a, A days of the week, d, e day (e: blank-padded), b month, y, Y year (y: two digits), h time; the rest stands for itself. */
 static bool
 date_form(const char *s, const char *form, int64_t now, int64_t *ms)
 {
 	struct tm t = { 0 }, want;
 	time_t seconds, year_now = (time_t)(now / 1000);
-	int got = 0;
+	int got = 0, leap;
 
 	for (; *form != '\0'; form++) {
 		switch (*form) {
@@ -442,7 +442,7 @@ date_form(const char *s, const char *form, int64_t now, int64_t *ms)
 			if (t.tm_year > want.tm_year + 50)
 				t.tm_year -= 100;
 			break;
-		case 'T':
+		case 'h':
 			t.tm_hour = digits(&s, 2);
 			if (*s++ != ':')
 				return false;
@@ -461,9 +461,11 @@ date_form(const char *s, const char *form, int64_t now, int64_t *ms)
 		if (got == -1)
 			return false;
 	}
+	leap = t.tm_sec == 60;
+	t.tm_sec -= leap;
 	want = t;
-	seconds = timegm(&t);
-	if (*s != '\0' || t.tm_mon != want.tm_mon || (want.tm_sec < 60 && t.tm_mday != want.tm_mday) || t.tm_year < 0)
+	seconds = timegm(&t) + leap;
+	if (*s != '\0' || t.tm_mon != want.tm_mon || t.tm_mday != want.tm_mday)
 		return false;
 	*ms = (int64_t)seconds * 1000;
 	return true;
@@ -473,7 +475,7 @@ date_form(const char *s, const char *form, int64_t now, int64_t *ms)
 static bool
 http_date(const char *s, int64_t now, int64_t *ms)
 {
-	return date_form(s, "a, d b Y T GMT", now, ms) || date_form(s, "A, d-b-y T GMT", now, ms) || date_form(s, "a b e T Y", now, ms);
+	return date_form(s, "a, d b Y h GMT", now, ms) || date_form(s, "A, d-b-y h GMT", now, ms) || date_form(s, "a b e h Y", now, ms);
 }
 
 /* Digits, perhaps with a fraction, rounded up.  The rest of a number beyond 10^17 does not count. */

@@ -13,6 +13,7 @@ CREATE TABLE IF NOT EXISTS q_poll(
   etag TEXT,                              -- validators of the first page,
   modified TEXT,
   unmodified INTEGER NOT NULL DEFAULT 0,  -- ... and how often in a row they were used
+  pointed INTEGER NOT NULL DEFAULT 0,     -- 1: it has shown a pointer to a next page, so one that lacks it is the last
   shown_ms INTEGER,                       -- when the source last showed something new
   probed_ms INTEGER,                      -- when the control query was last asked,
   hidden INTEGER NOT NULL DEFAULT 0       -- ... and how often in a row it showed what the filter hides

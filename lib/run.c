@@ -8,7 +8,6 @@
 enum {
 	KILL_MS = 5000,			/* between TERM and KILL */
 	GIVEUP_MS = 4 * KILL_MS,	/* after a signal: then what does not end is left behind */
-	SETTLE_MS = 10 * 1000,
 	GRACE_MS = 10 * 1000		/* before the end of a lease: TERM, and KILL after half of it; of short leases a third */
 };
 
@@ -101,9 +100,9 @@ run_watch(struct run *r, struct db *db)
 }
 
 int
-run_settle(struct db *db, int (*fn)(struct db *, void *), void *arg)
+run_settle(struct db *db, int64_t ms, int (*fn)(struct db *, void *), void *arg)
 {
-	int64_t until = when_elapsed() + SETTLE_MS;
+	int64_t until = when_elapsed() + ms;
 	int rc;
 
 	for (;;) {

@@ -30,7 +30,10 @@ struct run {
 	int64_t renew_at;
 };
 
-enum { RUN_RETRY_MS = 200 };	/* after a busy or ill file */
+enum {
+	RUN_RETRY_MS = 200,		/* after a busy or ill file */
+	RUN_SETTLE_MS = 10 * 1000	/* how long the end is tried to be written down */
+};
 
 /* Start its minder and catch signals, before the file is opened.  One run a program. */
 void run_start(struct run *);
@@ -41,8 +44,8 @@ void run_begin(struct run *, int64_t taken_at, const char *env, size_t len);
 /* Renew, pass signals on (as TERM, a second one as KILL), until nothing of the command is left. */
 void run_watch(struct run *, struct db *);
 
-/* Run fn in a transaction; if the file is busy or ill, again and again for ten seconds or until a signal.  What it said. */
-int run_settle(struct db *, int (*fn)(struct db *, void *), void *arg);
+/* Run fn in a transaction; if the file is busy or ill, again and again for so long, or until a signal.  What it said. */
+int run_settle(struct db *, int64_t ms, int (*fn)(struct db *, void *), void *arg);
 
 /*
  * Its exit status, or 74 if it was 0 and the output is not complete; says why the command could not be run, and whatever else

@@ -474,8 +474,12 @@ check_places(const char *key, json_t *texts, struct fault *f)
 	int i;
 
 	json_object_foreach(texts, name, v) {
+		if (json_is_integer(v)) {	/* "limit": 100 */
+			json_object_set_new(texts, name, json_sprintf("%lld", (long long)json_integer_value(v)));
+			v = json_object_get(texts, name);
+		}
 		if (!json_is_string(v))
-			return bad(f, Q_CONFIG, name, "in \"%s\": is not a text", key);
+			return bad(f, Q_CONFIG, name, "in \"%s\": is neither a text nor a whole number", key);
 		for (p = strchr(json_string_value(v), '{'); p != NULL; p = strchr(p + 1, '{')) {
 			end = strchr(p, '}');
 			if (end == NULL || end - p > (int)sizeof word - 2)

@@ -11,15 +11,15 @@
 #include "sync.h"
 
 static const char READ[] =
-	"SELECT gen, config, cursor, cursor_key, seen_key, walk, etag, modified, unmodified, shown_ms, probed_ms, hidden\n"
+	"SELECT gen, config, cursor, cursor_key, seen_key, walk, etag, modified, unmodified, shown_ms, probed_ms, hidden, pointed\n"
 	"  FROM q_poll WHERE name = :name";
 
 static const char GEN[] = "SELECT gen FROM q_poll WHERE name = :name";
 
 static const char WRITE[] =
 	"INSERT OR REPLACE INTO q_poll(name, gen, config, cursor, cursor_key, seen_key, walk, etag, modified,\n"
-	"                              unmodified, shown_ms, probed_ms, hidden)\n"
-	"VALUES(:name, :gen, :config, :cursor, :key, :seen, :walk, :etag, :modified, :unmodified, :shown, :probed, :hidden)";
+	"                              unmodified, shown_ms, probed_ms, hidden, pointed)\n"
+	"VALUES(:name, :gen, :config, :cursor, :key, :seen, :walk, :etag, :modified, :unmodified, :shown, :probed, :hidden, :pointed)";
 
 static const char SEEN[] = "SELECT 1 FROM q_seen WHERE name = :name AND key = :key AND ver = :ver";
 static const char REMEMBER[] = "INSERT OR IGNORE INTO q_seen(name, key, ver) VALUES(:name, :key, :ver)";
@@ -93,6 +93,7 @@ sync_read(struct sync *p, struct db *db, const struct source *src, const struct 
 		p->shown_ms = db_col_int(s, 9);
 		p->probed_ms = db_col_int(s, 10);
 		p->hidden = db_col_int(s, 11);
+		p->pointed = db_col_int(s, 12) == 1;
 	}
 	db_reset(s);
 	snprintf(p->run.before, sizeof p->run.before, "%s", p->cursor != NULL ? p->cursor : "");
@@ -219,6 +220,7 @@ write_state(struct sync *p, const char *cursor, const struct cursor_key *key, co
 	db_opt(s, ":shown", p->shown_ms);
 	db_opt(s, ":probed", p->probed_ms);
 	db_int(s, ":hidden", p->hidden);
+	db_int(s, ":pointed", p->pointed);
 	db_run(s);
 }
 

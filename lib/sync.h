@@ -18,6 +18,7 @@ struct sync {
 	char *cursor, *walk, *etag, *modified;	/* NULL: none */
 	struct cursor_key key, seen_from;
 	int64_t unmodified, shown_ms, probed_ms, hidden;
+	bool pointed;
 	struct sync_run run;
 };
 

@@ -454,6 +454,49 @@ touch end
 exits 3 'one that runs on after that' wait "$pid"
 is "$(attempt 1)" 'done|done||||' '... is left alone'
 
+# ---- a lock ----
+
+exits 65 'an empty lock' qjob --lock '' x -- touch ran5
+begin --lock both x -- sh -c 'echo "$Q_LOCK $Q_FENCE $Q_QUEUE"; touch go; until [ -e end ]; do sleep 0.01; done'
+exits 75 'another run with that lock' qjob --lock both y -- touch ran5
+is "$(cat out err)" '' '... is skipped in silence'
+exits 75 '... and qlock waits' qlock -n both -- touch ran5
+is "$(states)" claimed '... and no job is added'
+exits 0 'another lock' qjob --lock other y -- true
+touch end
+exits 0 'the first' wait "$pid"
+is "$(cat jout jerr)" 'both 1 x' '... has the lock in its environment'
+is "$(states) $(sql 'SELECT count(*) FROM q_hold')" 'done done 0' '... and frees it'
+begin x -- sh -c 'touch go; until [ -e end ]; do sleep 0.01; done'
+exits 75 'a run that overlaps' qjob --lock both x -- touch ran5
+is "$(sql 'SELECT count(*) FROM q_hold')" 0 '... does not keep its lock'
+touch end
+exits 0 'the first' wait "$pid"
+[ ! -e ran5 ]; ok $? 'nothing that was skipped ran'
+fresh
+qadd -q -e both mail 1
+qclaim mail >claimed
+exits 75 'a job of that entity' qjob --lock both x -- touch ran5
+qdone - <claimed
+exits 0 '... that is done' qjob --lock both x -- true
+exits 0 'a command that settles its own job' qjob --lock both x -- sh -c 'qdone "$Q_CLAIM"; qlock -n both -- true; [ $? = 75 ]'
+is "$(sql 'SELECT count(*) FROM q_hold')" 0 '... holds the lock to its end'
+begin -l 1s --lock both x -- sh -c 'echo $$ >pids; touch go; sleep 15; echo late'
+qlock --break both >/dev/null
+exits 76 'a lock that is broken' wait "$pid"
+is "$(cat jout jerr)" "qjob: x: its lock 'both' was lost while it ran, and the command ended; next: qls 1" '... is told'
+is "$(attempt 1)" 'failed|dead||9|its lock was lost while it ran|' '... and on record'
+none_alive; ok $? '... and the command is killed'
+fresh
+exits 76 'one that is broken before the end' qjob --lock both x -- sh -c 'qlock --break both'
+is "$(attempt 1)" 'failed|dead|0||its lock was lost while it ran|' '... was not done'
+begin --lock both y -- sh -c 'echo $$ >pids; touch go; exec sleep 60'
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+exits 75 'after kill -9 the lock' env Q_BOOT=b1:1299999 qjob --lock both z -- touch ran5
+exits 0 '... ends with the claim' env Q_BOOT=b1:1300000 qjob --lock both z -- true
+[ ! -e ran5 ]; ok $? 'nothing that was skipped ran'
+
 # ---- trouble ----
 
 begin x -- sh -c 'echo $$ >pids; touch go; exec sleep 60'
@@ -478,6 +521,12 @@ hold() {	# the file is busy until fd 9 is closed
 	until_ok test -s held
 }
 export Q_BUSY_TIMEOUT=100ms
+begin -l 1s --lock both x -- sh -c 'echo $$ >pids; touch go; exec sleep 60'
+hold
+until_ok none_alive; ok $? 'a lock that cannot be renewed: the command is gone'
+exec 9>&-
+exits 76 '... and that' wait "$pid"
+like "$(cat jerr)" "its lock 'both' was lost while it ran, and the command ended" '... is told'
 begin -l 1s x -- sh -c 'touch go; until [ -e end ]; do sleep 0.01; done; echo whole'
 hold
 until_ok grep -q . jerr
