@@ -272,6 +272,31 @@ cursor_compare(const struct cursor_key *a, const struct cursor_key *b)
 
 /* ---- asking ---- */
 
+/* The finest step that a format shows, ms; 0: all of it. */
+static int64_t
+step(const char *format)
+{
+	if (format == NULL || strcmp(format, "us") == 0)
+		return 0;
+	if (strcmp(format, "ms") == 0 || strstr(format, "%L") != NULL)
+		return 1;
+	if (strcmp(format, "s") == 0 || strstr(format, "%S") != NULL)
+		return 1000;
+	return strstr(format, "%M") != NULL ? 60000 : strstr(format, "%H") != NULL ? 3600000 : 86400000;
+}
+
+/* "s", "ms", "us", or text with %Y %m %d %H %M %S %L and at least a date. */
+static bool
+good_format(const char *format)
+{
+	if (strcmp(format, "s") == 0 || strcmp(format, "ms") == 0 || strcmp(format, "us") == 0)
+		return true;
+	for (const char *p = strchr(format, '%'); p != NULL; p = strchr(p + 2, '%'))
+		if (p[1] == '\0' || strchr("YmdHMSL%", p[1]) == NULL)
+			return false;
+	return strstr(format, "%Y") != NULL && strstr(format, "%m") != NULL && strstr(format, "%d") != NULL && strlen(format) < CURSOR_TEXT / 4;
+}
+
 bool
 cursor_spec_check(const struct cursor_spec *spec, const char **why)
 {
@@ -281,30 +306,33 @@ cursor_spec_check(const struct cursor_spec *spec, const char **why)
 	*why = "\"zone\" is not UTC or an offset such as +02:00";
 	if (s != NULL && (!offset(&s, &secs) || *s != '\0'))
 		return false;
+	*why = "\"cursor_format\" is not s, ms, us, or a text with %Y %m %d, and %H %M %S %L as needed";
+	if (spec->format != NULL && !good_format(spec->format))
+		return false;
 	*why = "\"cursor_format\", \"granularity\", \"shift\" and \"lookback\" are for times only";
 	return is_time(spec) || (spec->format == NULL && spec->granularity_ms <= 0 && spec->shift_ms <= 0 && spec->lookback_ms <= 0);
 }
 
-/* The finest step that a format shows, ms; 0: all of it. */
-static int64_t
-step(const char *format)
+static void
+put_format(char *buf, const char *format, const struct tm *tm, uint32_t ns)
 {
-	static const struct { const char *letters; int64_t ms; } STEPS[] = {
-		{ "L", 1 }, { "SsTcrX", 1000 }, { "MR", 60000 }, { "HIk", 3600000 }
-	};
-	const char *p;
-
-	if (format == NULL || strcmp(format, "us") == 0)
-		return 0;
-	if (strcmp(format, "ms") == 0)
-		return 1;
-	if (strcmp(format, "s") == 0)
-		return 1000;
-	for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS; i++)
-		for (p = strchr(format, '%'); p != NULL && p[1] != '\0'; p = strchr(p + 2, '%'))
-			if (strchr(STEPS[i].letters, p[1]) != NULL)
-				return STEPS[i].ms;
-	return 86400000;
+	for (; *format != '\0'; format++) {
+		if (*format != '%') {
+			*buf++ = *format;
+			continue;
+		}
+		switch (*++format) {
+		case 'Y': buf += sprintf(buf, "%04d", tm->tm_year + 1900); break;
+		case 'm': buf += sprintf(buf, "%02d", tm->tm_mon + 1); break;
+		case 'd': buf += sprintf(buf, "%02d", tm->tm_mday); break;
+		case 'H': buf += sprintf(buf, "%02d", tm->tm_hour); break;
+		case 'M': buf += sprintf(buf, "%02d", tm->tm_min); break;
+		case 'S': buf += sprintf(buf, "%02d", tm->tm_sec); break;
+		case 'L': buf += sprintf(buf, "%03" PRIu32, ns / 1000000); break;
+		default: *buf++ = '%';
+		}
+	}
+	*buf = '\0';
 }
 
 /* Seconds with as much of a fraction as there is, in groups of three digits. */
@@ -325,8 +353,8 @@ static void
 render(const struct cursor_spec *spec, const struct moment *t, char *buf)
 {
 	static const char *const UNITS[] = { [CURSOR_EPOCH_MS] = "ms", [CURSOR_EPOCH_US] = "us" };
-	const char *format = spec->format, *z = spec->zone, *p;
-	char full[CURSOR_TEXT], whole[40], *to;
+	const char *format = spec->format, *z = spec->zone;
+	char whole[64];
 	int64_t secs = 0;
 	struct tm tm;
 	time_t when;
@@ -349,23 +377,12 @@ render(const struct cursor_spec *spec, const struct moment *t, char *buf)
 			offset(&z, &secs);
 		when = (time_t)(t->s + secs);
 		gmtime_r(&when, &tm);
-		if (format == NULL) {
-			strftime(whole, sizeof whole, "%Y-%m-%dT%H:%M:%S", &tm);
+		if (format != NULL)
+			put_format(buf, format, &tm, t->ns);
+		else {
+			put_format(whole, "%Y-%m-%dT%H:%M:%S", &tm, 0);
 			with_fraction(buf, CURSOR_TEXT, whole, t->ns, "Z");
-			return;
 		}
-		for (p = format, to = full; *p != '\0' && to < full + sizeof full - 4; p++)
-			if (p[0] == '%' && p[1] == 'L') {
-				to += snprintf(to, 4, "%03" PRIu32, t->ns / 1000000);
-				p++;
-			} else {
-				*to++ = *p;
-				if (*p == '%' && p[1] != '\0')
-					*to++ = *++p;
-			}
-		*to = '\0';
-		if (strftime(buf, CURSOR_TEXT, full, &tm) == 0)
-			*buf = '\0';
 	}
 }
 

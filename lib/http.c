@@ -942,7 +942,8 @@ static void
 set_options(struct http *h, const struct http_ask *ask, const char *method, struct curl_slist *list, int64_t left_ms)
 {
 	CURL *c = h->curl;
-	bool sends = ask->body != NULL || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 || strcmp(method, "PATCH") == 0;
+	bool head = strcmp(method, "HEAD") == 0, sends = !head &&
+	    (ask->body != NULL || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 || strcmp(method, "PATCH") == 0);
 
 	curl_easy_reset(c);
 	curl_easy_setopt(c, CURLOPT_URL, h->url);
@@ -968,9 +969,10 @@ set_options(struct http *h, const struct http_ask *ask, const char *method, stru
 		curl_easy_setopt(c, CURLOPT_POST, 1L);
 		curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(ask->body != NULL ? ask->len : 0));
 		curl_easy_setopt(c, CURLOPT_POSTFIELDS, ask->body != NULL ? ask->body : "");
-	} else if (strcmp(method, "HEAD") == 0)
+	}
+	if (head)
 		curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
-	if (strcmp(method, "HEAD") != 0)
+	else
 		curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method);
 }
 
@@ -1094,10 +1096,12 @@ follow(struct http *h, const struct http_ask *ask, const char *method, struct cu
 			return;
 		}
 		target = http_resolve(h->url, http_header(h, "Location", 0));
-		if (target == NULL || !http_url(target, ask->insecure, &fault) || !http_same_origin(target, ask->url)) {
+		if (target == NULL || !http_url(target, ask->insecure, &fault) || !http_same_origin(target, ask->url) ||
+		    (ask->may != NULL && !ask->may(target, ask->arg))) {
 			char shown[4 * SHOWN_MAX];
 
-			why(h, ask, a, "redirects to %s, not the same origin: not followed", http_shown(shown, sizeof shown, target != NULL ? target : ""));
+			why(h, ask, a, "redirects to %s, %s: not followed", http_shown(shown, sizeof shown, target != NULL ? target : ""),
+			    target != NULL && http_same_origin(target, ask->url) ? "which is not allowed" : "not the same origin");
 			free(target);
 			return;
 		}

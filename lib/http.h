@@ -25,7 +25,9 @@ struct http_ask {
 	const void *body;		/* NULL: none */
 	size_t len;
 	bool insecure;			/* http is allowed */
-	bool follow;			/* redirects to the same origin, at most 5; else a 3xx is an answer like others */
+	bool follow;			/* of GET and HEAD redirects to the same origin, at most 5; else a 3xx is an answer like others */
+	bool (*may)(const char *url, void *arg);	/* asked before each redirect; NULL: the origin is enough */
+	void *arg;
 	int64_t timeout_ms;		/* 0: HTTP_TIMEOUT_MS */
 	size_t max_body;		/* 0: HTTP_BODY_MAX */
 };

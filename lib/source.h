@@ -22,7 +22,7 @@ enum cursor_type { CURSOR_TIME, CURSOR_EPOCH, CURSOR_EPOCH_MS, CURSOR_EPOCH_US, 
 
 struct cursor_spec {
 	enum cursor_type type;
-	const char *format;		/* of the query value: NULL as it came, "s", "ms", "us", or a strftime(3) format with %L for ms */
+	const char *format;		/* of the query value: NULL as it came, "s", "ms", "us", or a text with %Y %m %d %H %M %S %L (ms) */
 	const char *zone;		/* of times that name none: "UTC", "+02:00"; NULL: they are refused */
 	int64_t granularity_ms, shift_ms, lookback_ms;
 };

@@ -87,7 +87,8 @@ is "$(cat err)" 'qrate: ./absent: No such file or directory' '... says so'
 echo text >plain
 exits 126 'no command' qrate p -- ./plain
 is "$(cat err)" 'qrate: ./plain: Permission denied' '... says so'
-printf 'a\0b\377' | exits 0 'standard input' qrate c -- cat
+printf 'a\0b\377' >in
+exits 0 'standard input' qrate c -- cat <in
 is "$(od -An -tx1 out)" ' 61 00 62 ff' '... and output, byte for byte'
 is "$(holds)" 0 'places were given back'
 exits 74 'output that cannot be written' sh -c 'qrate c -- echo x >/dev/full'
