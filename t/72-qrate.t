@@ -13,12 +13,10 @@ now() { _s=$1; shift; env "Q_NOW=@$((1780401600 + _s))" "$@"; }
 holds() { sql 'SELECT count(*) FROM q_hold'; }
 hold() { [ "$(holds)" = "$1" ]; }
 gone() { ! kill -0 "$1"; }
-sleeps() { [ -d /proc/self ] || return 0; grep -q '^State:.S' "/proc/$1/status"; }	# it waits
-# waiting NAME CMD...: in the background, with real clocks; returns when its qrate waits.
+# waiting NAME CMD...: in the background, with real clocks.
 waiting() {
 	env -u Q_NOW -u Q_BOOT "$@" >wout 2>werr & pid=$!
-	sleep 0.1		# it looks, at most: what is tested comes out the same if it has not
-	until_ok sleeps "$pid"
+	sleep 0.3		# what is tested comes out the same if it does not wait yet
 }
 # ended CODE NAME: of what waits
 ended() {
@@ -195,6 +193,8 @@ ended 0 'a rate that is raised'
 is "$(cat wout werr)" ran '... lets who waits through'
 env -u Q_NOW -u Q_BOOT qrate --block 1h q
 waiting qrate q -- echo ran
+sleep 1.5
+[ "$(awk '{ print $14 + $15 }' "/proc/$pid/stat" 2>/dev/null || echo 0)" -lt 20 ]; ok $? 'who waits does not keep a processor busy'
 qrate --block 0 q
 ended 0 'a block that is ended, too'
 env -u Q_NOW -u Q_BOOT qrate --block 1h q
