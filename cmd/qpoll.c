@@ -569,7 +569,7 @@ main(int argc, char *argv[])
 
 	prog_start(&self, true);
 	options(argc, argv);
-	if (!source_read(&src, argv[optind], &status_code, message, sizeof message))
+	if (!source_read(&src, argv[optind], act == 0 || act == ACCEPT || act == CHECK, &status_code, message, sizeof message))
 		prog_die(status_code, "%s", message);
 	if (src.queue == NULL && command == NULL && act == 0 && !dry)
 		prog_die(Q_CONFIG, "%s: \"queue\" is missing, where the items go; or give a command", argv[optind]);

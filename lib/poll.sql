@@ -50,26 +50,29 @@ CREATE TABLE IF NOT EXISTS q_poll_run(
 ) STRICT;
 CREATE INDEX IF NOT EXISTS q_poll_run_name ON q_poll_run(name, id);
 
--- One row a plan of qbackfill.
+-- One row a plan of qbackfill.  Its values are ms since 1970, or whole numbers as they are.
 CREATE TABLE IF NOT EXISTS q_backfill(
   name TEXT PRIMARY KEY,
-  plan TEXT NOT NULL,                     -- bounds, step and source that it was made for, JSON
+  kind TEXT NOT NULL CHECK(kind = 'time' OR kind = 'int'),
+  start INTEGER NOT NULL,                 -- from here
+  stop INTEGER NOT NULL,                  -- to here, which is not in it
+  step INTEGER NOT NULL,
+  config TEXT NOT NULL,                   -- as in q_poll; '' without a source
   flag TEXT CHECK(flag = 'pause' OR flag = 'stop'),   -- what somebody asked of it
   made_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS q_window(
   name TEXT NOT NULL,
-  start TEXT NOT NULL,                    -- sortable form of the first value
-  first TEXT NOT NULL,                    -- from here
-  last TEXT NOT NULL,                     -- to here, which belongs to the next
+  start INTEGER NOT NULL,
+  stop INTEGER NOT NULL,
   state TEXT NOT NULL CHECK(state = 'todo' OR state = 'doing' OR state = 'done' OR state = 'failed'),
   walk TEXT,                              -- where to go on, JSON
   pages INTEGER NOT NULL DEFAULT 0,
   items INTEGER NOT NULL DEFAULT 0,
-  fresh INTEGER NOT NULL DEFAULT 0,
-  tries INTEGER NOT NULL DEFAULT 0,
+  fresh INTEGER NOT NULL DEFAULT 0,       -- of these new, now jobs
   finished_ms INTEGER,
   note TEXT,                              -- why it failed
   PRIMARY KEY(name, start)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS q_window_open ON q_window(name, state, start) WHERE state <> 'done';

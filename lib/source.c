@@ -69,6 +69,7 @@ static const struct field {
 	{ "max_pages", NUMBER, AT(max_pages), 1, INT64_C(1) << 40, 1000, false },
 	{ "max_empty", NUMBER, AT(max_empty), 1, INT64_C(1) << 40, 50, false },
 	{ "max_seen", NUMBER, AT(max_seen), 1, INT64_C(1) << 40, 1000000, false },
+	{ "cap", NUMBER, AT(cap), 1, INT64_C(1) << 40, -1, false },
 	{ "rate", TEXT, AT(rate), 0, 0, 0, false },
 	{ "retries", NUMBER, AT(retries), 0, 100, 4, false },
 	{ "max_wait", SPAN, AT(max_wait_ms), 0, 0, 5 * 60 * 1000, false },
@@ -579,7 +580,7 @@ fingerprint(struct source *s)
 }
 
 static bool
-load(struct source *s, struct fault *f)
+load(struct source *s, bool secret, struct fault *f)
 {
 	const char *names[NFIELDS + 1], *key, *near;
 	int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -618,11 +619,11 @@ load(struct source *s, struct fault *f)
 			return false;
 	}
 	v = json_object_get(s->root, "auth");
-	return check_whole(s, f) && (v == NULL || read_auth(s, v, f));
+	return check_whole(s, f) && (v == NULL || !secret || read_auth(s, v, f));
 }
 
 bool
-source_read(struct source *s, const char *path, int *status, char *message, size_t size)
+source_read(struct source *s, const char *path, bool secret, int *status, char *message, size_t size)
 {
 	struct fault f = { Q_OK, message, size, s };
 
@@ -637,7 +638,7 @@ source_read(struct source *s, const char *path, int *status, char *message, size
 		*status = Q_TEMP;
 		return false;
 	}
-	if (!load(s, &f)) {
+	if (!load(s, secret, &f)) {
 		*status = f.status;
 		return false;
 	}

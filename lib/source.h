@@ -62,7 +62,7 @@ struct source {				/* qpoll(5) says what each means; absent text NULL, absent nu
 	bool insecure_http, redirects, stable, conditional, any_type, emit_missing, final_is_url;
 	int nid;
 	int64_t size, first_page, max_pages, max_empty, max_seen, max_body, priority, retries;
-	int64_t max_skew_ms, max_gap_ms, max_wait_ms, timeout_ms;
+	int64_t cap, max_skew_ms, max_gap_ms, max_wait_ms, timeout_ms;
 	const char *secret_header, *secret_query;	/* where the secret goes; both NULL: there is none */
 	char *secret;
 	char config[65];		/* digest of what decides which items come, hex */
@@ -72,10 +72,10 @@ struct source {				/* qpoll(5) says what each means; absent text NULL, absent nu
 };
 
 /*
- * Read and check a source file, and its secret; commands that give one are run, so no queue file may be open.  False: *status is
+ * Read and check a source file and, with secret, its secret; commands that give one are run, so no queue file may be open.  False: *status is
  * Q_NOINPUT, Q_CONFIG or Q_PERM, and message (of size bytes) says file, line and key.  source_free() in any case.
  */
-bool source_read(struct source *, const char *path, int *status, char *message, size_t size);
+bool source_read(struct source *, const char *path, bool secret, int *status, char *message, size_t size);
 void source_free(struct source *);
 
 /*

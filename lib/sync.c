@@ -155,21 +155,20 @@ sync_fresh(struct sync *p, struct page *page)
 
 /* NAME/ID/DIGEST; of an id that no key may hold the digest alone. */
 static void
-job_key(const struct sync *p, const struct item *it, char key[256])
+job_key(const struct source *src, const struct item *it, char key[256])
 {
 	char hex[33];
 
 	for (int i = 0; i < 16; i++)
 		snprintf(hex + 2 * i, 3, "%02x", it->ver[i]);
-	if (snprintf(key, 256, "%s/%s/%s", p->src->name, it->id, hex) >= 256 || text_name_fault(key) != NULL)
-		snprintf(key, 256, "%s/%s", p->src->name, hex);
+	if (snprintf(key, 256, "%s/%s/%s", src->name, it->id, hex) >= 256 || text_name_fault(key) != NULL)
+		snprintf(key, 256, "%s/%s", src->name, hex);
 }
 
-static int
-add(struct sync *p, const struct item *it, int64_t now)
+int
+sync_add(struct db *db, const struct source *src, const struct item *it, int64_t priority, int64_t now, bool *new)
 {
-	const struct source *src = p->src;
-	struct job_new new = { .queue = src->queue, .type = src->type, .priority = src->priority, .due_ms = now, .event_ms = -1,
+	struct job_new job = { .queue = src->queue, .type = src->type, .priority = priority, .due_ms = now, .event_ms = -1,
 	    .attempts = -1, .window_ms = -1, .base_ms = -1, .cap_ms = -1, .payload = it->raw.p, .payload_len = it->raw.n };
 	struct span at = src->entity != NULL ? json_at(it->raw, src->entity) : (struct span){ NULL, 0 };
 	char kind = json_kind(at), key[256], *entity = NULL;
@@ -177,16 +176,17 @@ add(struct sync *p, const struct item *it, int64_t now)
 	int64_t id, ms;
 	size_t len;
 
-	job_key(p, it, key);
-	new.key = key;
+	job_key(src, it, key);
+	job.key = key;
 	if (cursor_ms(&src->spec, &it->key, &ms) && ms >= 0 && ms <= WHEN_MAX)
-		new.event_ms = ms;
+		job.event_ms = ms;
 	if ((kind == '"' || kind == '0') && (entity = json_text(at, &len)) != NULL && text_name_fault(entity) == NULL)
-		new.entity = entity;
-	if (job_add(p->db, &new, now, &id, &added) != Q_OK)
-		db_fail(p->db, Q_DATA, "%s: item with id %.80s: %s", src->name, it->id, db_message(p->db));
+		job.entity = entity;
+	if (job_add(db, &job, now, &id, &added) == Q_DATA)
+		db_fail(db, Q_DATA, "%s: item with id %.80s: %s", src->name, it->id, db_message(db));
+	*new = added == ADD_NEW;
 	free(entity);
-	return db_status(p->db);
+	return db_status(db);
 }
 
 static void
@@ -305,6 +305,7 @@ sync_step(struct sync *p, const struct sync_step *step, int64_t now)
 	const char *walk = step->walk == NULL ? p->walk : *step->walk == '\0' ? NULL : step->walk;
 	struct cursor_key key = p->key;
 	size_t fresh = 0;
+	bool new;
 
 	for (size_t i = 0; step->page != NULL && i < step->page->n; i++)
 		fresh += step->page->items[i].fresh;
@@ -314,7 +315,7 @@ sync_step(struct sync *p, const struct sync_step *step, int64_t now)
 		for (size_t i = 0; fresh > 0 && i < step->page->n && db_status(p->db) == Q_OK; i++)
 			if (step->page->items[i].fresh) {
 				if (p->src->queue != NULL)
-					add(p, &step->page->items[i], now);
+					sync_add(p->db, p->src, &step->page->items[i], p->src->priority, now, &new);
 				if (p->src->order != ORDER_OPAQUE)
 					remember(p, &step->page->items[i]);
 			}

@@ -29,6 +29,9 @@ void sync_free(struct sync *);
 /* Marks the items that were not seen before, and counts. */
 int sync_fresh(struct sync *, struct page *);
 
+/* The job of an item, inside a transaction; *new: it was not there. */
+int sync_add(struct db *, const struct source *, const struct item *, int64_t priority, int64_t now, bool *new);
+
 struct sync_step {			/* what one transaction does */
 	const struct page *page;	/* its fresh items become jobs and are remembered; NULL: none */
 	const char *cursor;		/* it moves here; NULL: it stays */

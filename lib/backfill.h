@@ -1,0 +1,50 @@
+/* backfill.h - plans of qbackfill: windows of history, and how far each is */
+#ifndef BACKFILL_H
+#define BACKFILL_H
+
+#include "q.h"
+
+#define PLAN_WINDOWS_MAX 100000
+
+struct plan {
+	const char *name;
+	bool time;			/* values are ms since 1970; else whole numbers */
+	int64_t start, stop, step;
+	char config[65];		/* of the source, or "" */
+	char flag[8];			/* "", "pause", "stop" */
+};
+
+struct window {
+	int64_t start, stop, pages, items, fresh;
+	char state[8];
+	char *walk;			/* where to go on; NULL: at its beginning */
+	const char *note;
+};
+
+struct plan_count { int64_t todo, done, failed, items, fresh, pages; };	/* todo: also those begun */
+
+/* All of them make the tables if need be.  Q_NO: there is no such plan. */
+int plan_read(struct db *, const char *name, struct plan *);
+/* Make it, instead of one that is done.  Inside db_begin()..db_commit(). */
+int plan_make(struct db *, const struct plan *, int64_t now);
+int plan_drop(struct db *, const char *name);
+int plan_flag(struct db *, const char *name, const char *flag);	/* NULL: none */
+int plan_retry(struct db *, const char *name);			/* what failed is to be done again */
+int plan_count(struct db *, const char *name, struct plan_count *);
+int plan_each(struct db *, const char *name, int (*each)(const struct window *, void *), void *);
+
+/* The window to do: one that was begun, else the first (or last) that is left.  Q_NO: none.  The caller frees walk. */
+int plan_next(struct db *, const char *name, bool newest, struct window *);
+int window_save(struct db *, const char *name, const struct window *, int64_t now);
+/* In two: up to mid, and from mid on. */
+int window_split(struct db *, const char *name, const struct window *, int64_t mid);
+
+/* Who works on it: one process.  Q_TEMP: another one does.  A dead one's place is taken at once.  Inside db_begin()..db_commit(). */
+int plan_own(struct db *, const char *name, const char *worker, int64_t lease_ms, int64_t now, int64_t *fence);
+int plan_keep(struct db *, const char *name, int64_t fence, int64_t lease_ms);	/* Q_LOST */
+int plan_leave(struct db *, const char *name, int64_t fence);
+
+/* How many jobs of a queue could be claimed by their time, counted up to most. */
+int64_t plan_depth(struct db *, const char *queue, int64_t most);
+
+#endif
