@@ -294,20 +294,20 @@ http_shown(char *buf, size_t size, const char *url)
 	return buf;
 }
 
-/* RFC 3986 5.2.4, in place: s begins with a slash. */
+/* RFC 3986 5.2.4: the path of a URL, which begins at s, in place. */
 static void
 remove_dots(char *s)
 {
-	char *from = s, *to = s;
+	char *from = s, *to = s, *end = s + strcspn(s, "?#");
 	size_t n;
 
-	while (*from != '\0') {			/* at a slash */
-		n = 1 + strcspn(from + 1, "/");
+	while (from < end) {			/* at a slash */
+		n = 1 + strcspn(from + 1, "/?#");
 		if ((n == 2 && from[1] == '.') || (n == 3 && from[1] == '.' && from[2] == '.')) {
 			if (n == 3)
 				while (to > s && *--to != '/')
 					;
-			if (from[n] == '\0')
+			if (from + n == end)
 				*to++ = '/';
 		} else {
 			memmove(to, from, n);
@@ -315,7 +315,7 @@ remove_dots(char *s)
 		}
 		from += n;
 	}
-	*to = '\0';
+	memmove(to, end, strlen(end) + 1);
 }
 
 char *
@@ -324,7 +324,7 @@ http_resolve(const char *base, const char *ref)
 	size_t head = strcspn(base, ":"), net, path, dir, scheme = strspn(ref, "abcdefghijklmnopqrstuvwxyz"
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-."), n = strcspn(ref, "?#");
 	const char *why = NULL;
-	char *url, *at, *tail;
+	char *url;
 
 	if (!http_url(base, true, &why))
 		return NULL;
@@ -348,20 +348,10 @@ http_resolve(const char *base, const char *ref)
 		sprintf(url, "%.*s%s", (int)path, base, ref);
 	else
 		sprintf(url, "%.*s%s", (int)(path + strcspn(base + path, "#")), base, ref);
-	if (n > 0 && (at = url + head + 3) != NULL) {
-		at += strcspn(at, "/?#");
-		if (*at == '/') {
-			tail = at + strcspn(at, "?#");
-			if (*tail != '\0') {
-				char *rest = strdup(tail);
-
-				*tail = '\0';
-				remove_dots(at);
-				strcat(at, rest != NULL ? rest : "");
-				free(rest);
-			} else
-				remove_dots(at);
-		}
+	if (n > 0) {				/* a path of its own */
+		path = head + 3;
+		path += strcspn(url + path, "/?#");
+		remove_dots(url + path);
 	}
 	return http_url(url, true, &why) ? url : (free(url), NULL);
 }
@@ -888,12 +878,10 @@ why(struct http *h, const struct http_ask *ask, struct http_answer *a, const cha
 		cause = curl_mvaprintf(fmt, ap);
 		va_end(ap);
 	}
-	if (cause != NULL || h->len > 0)
+	if (cause != NULL || h->len > 0) {
 		fputs(": ", f);
-	if (cause != NULL)
-		excerpt(f, ask, cause, strlen(cause));
-	else
-		excerpt(f, ask, h->body, h->len);
+		excerpt(f, ask, cause != NULL ? cause : h->body, cause != NULL ? strlen(cause) : h->len);
+	}
 	curl_free(cause);
 	if (fclose(f) == 0)
 		fit(a->why, sizeof a->why, text);

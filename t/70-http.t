@@ -180,6 +180,10 @@ within|https://api.example.com@evil.org/v1/|https://api.example.com/v1/ -> no
 within|https://evil.org@api.example.com/v1/|https://api.example.com/v1/ -> no
 within|https://evil.org\@api.example.com/v1/a|https://api.example.com/v1/ -> no
 within|https://evil.org%2f@api.example.com/v1/a|https://api.example.com/v1/ -> no
+within|https://api.example.com%00.evil.org/v1/a|https://api.example.com/v1/ -> no
+within|https://api.example.com%23.evil.org/v1/a|https://api.example.com/v1/ -> no
+within|https://api.example.com%2eevil.org/v1/a|https://api.example.com/v1/ -> no
+within|https://ａpi.example.com/v1/a|https://api.example.com/v1/ -> no
 within|https://api.example.com/v1/../admin|https://api.example.com/v1/ -> no
 within|https://api.example.com/x/../v1/a|https://api.example.com/v1/ -> yes
 within|https://api.example.com/v1/%2e%2e/admin|https://api.example.com/v1/ -> no
