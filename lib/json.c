@@ -398,108 +398,133 @@ json_line(FILE *f, struct span v)
 	fwrite(v.p + from, 1, v.n - from, f);
 }
 
-struct member { char *key; size_t len; struct span v; };
+struct member { struct span key, v; char *text; size_t len; };	/* text: what the key means, if it is escaped */
 
 static int
 by_key(const void *a, const void *b)
 {
 	const struct member *x = a, *y = b;
-	int d = memcmp(x->key, y->key, x->len < y->len ? x->len : y->len);
+	const char *p = x->text != NULL ? x->text : x->key.p + 1, *q = y->text != NULL ? y->text : y->key.p + 1;
+	int d = memcmp(p, q, x->len < y->len ? x->len : y->len);
 
 	return d != 0 ? d : (x->len > y->len) - (x->len < y->len);
 }
 
-struct canon { struct span except[16]; int n; };
-
-static bool canon(FILE *, struct span, const struct canon *);
+struct canon { struct span except[16]; int n; char *buf; size_t len, cap; };
 
 static bool
-canon_object(FILE *f, struct span v, const struct canon *c)
+put(struct canon *c, const char *p, size_t n)
+{
+	char *more;
+
+	if (n > c->cap - c->len) {
+		c->cap = 2 * (c->cap + n);
+		if ((more = realloc(c->buf, c->cap)) == NULL)
+			return false;
+		c->buf = more;
+	}
+	memcpy(c->buf + c->len, p, n);
+	c->len += n;
+	return true;
+}
+
+/* A string, escaped in the one way of text_json(). */
+static bool
+put_string(struct canon *c, struct span v)
+{
+	char *text, *again = NULL;
+	size_t len, size;
+	FILE *f;
+	bool good = false;
+
+	if (memchr(v.p, '\\', v.n) == NULL)
+		return put(c, v.p, v.n);
+	if ((text = json_text(v, &len)) == NULL)
+		return false;
+	if ((f = open_memstream(&again, &size)) != NULL) {
+		text_json(f, text, len);
+		good = fclose(f) == 0 && put(c, again, size);
+	}
+	free(again);
+	free(text);
+	return good;
+}
+
+static bool canon(struct canon *, struct span);
+
+static bool
+is_out(const struct canon *c, struct span v)
+{
+	for (int i = 0; i < c->n; i++)
+		if (c->except[i].p == v.p)
+			return true;
+	return false;
+}
+
+static bool
+canon_object(struct canon *c, struct span v)
 {
 	struct member *m = NULL, *more;
 	struct span key, at = { NULL, 0 };
 	size_t n = 0;
-	bool good = true;
+	bool good = put(c, "{", 1);
 
 	while (good && next(v, &key, &at)) {
 		if ((n & (n - 1)) == 0) {
-			if ((more = realloc(m, (n == 0 ? 1 : 2 * n) * sizeof *m)) == NULL)
+			if ((more = realloc(m, (n == 0 ? 1 : 2 * n) * sizeof *m)) == NULL) {
 				good = false;
-			else
-				m = more;
+				break;
+			}
+			m = more;
 		}
-		if (good && (good = (m[n].key = json_text(key, &m[n].len)) != NULL))
-			m[n++].v = at;
+		m[n] = (struct member){ .key = key, .v = at, .len = key.n - 2 };
+		if (memchr(key.p, '\\', key.n) != NULL && (m[n].text = json_text(key, &m[n].len)) == NULL)
+			good = false;
+		n++;
 	}
 	if (n > 1)
 		qsort(m, n, sizeof *m, by_key);
-	putc('{', f);
-	for (size_t i = 0; i < n && good; i++) {
-		bool out = false;
-
-		for (int k = 0; k < c->n; k++)
-			out |= c->except[k].p == m[i].v.p;
-		if (out)
-			continue;
-		text_json(f, m[i].key, m[i].len);
-		putc(':', f);
-		good = canon(f, m[i].v, c);
-		putc(',', f);
-	}
-	putc('}', f);
+	for (size_t i = 0; i < n && good; i++)
+		if (!is_out(c, m[i].v))
+			good = put_string(c, m[i].key) && put(c, ":", 1) && canon(c, m[i].v) && put(c, ",", 1);
 	for (size_t i = 0; i < n; i++)
-		free(m[i].key);
+		free(m[i].text);
 	free(m);
-	return good;
+	return good && put(c, "}", 1);
 }
 
 static bool
-canon(FILE *f, struct span v, const struct canon *c)
+canon(struct canon *c, struct span v)
 {
 	struct span at = { NULL, 0 };
-	size_t len;
-	char *text;
-	bool good = true;
+	bool good;
 
 	switch (json_kind(v)) {
 	case '{':
-		return canon_object(f, v, c);
+		return canon_object(c, v);
 	case '[':
-		putc('[', f);
-		while (good && next(v, NULL, &at)) {
-			good = canon(f, at, c);
-			putc(',', f);
-		}
-		putc(']', f);
-		return good;
+		good = put(c, "[", 1);
+		while (good && next(v, NULL, &at))
+			good = canon(c, at) && put(c, ",", 1);
+		return good && put(c, "]", 1);
 	case '"':
-		if (memchr(v.p, '\\', v.n) == NULL)
-			break;
-		if ((text = json_text(v, &len)) == NULL)
-			return false;
-		text_json(f, text, len);
-		free(text);
-		return true;
+		return put_string(c, v);
+	default:
+		return put(c, v.p, v.n);
 	}
-	return fwrite(v.p, 1, v.n, f) == v.n;
 }
 
 char *
 json_canon(struct span v, const char *const *except, int nexcept, size_t *len)
 {
-	struct canon c = { .n = 0 };
-	char *buf = NULL;
-	FILE *f = open_memstream(&buf, len);
-	bool good;
+	struct canon c = { .cap = v.n + 64 };
 
-	if (f == NULL)
-		return NULL;
 	for (int i = 0; i < nexcept && c.n < 16; i++)
 		c.except[c.n++] = json_at(v, except[i]);
-	good = canon(f, v, &c);
-	if (fclose(f) != 0 || !good) {
-		free(buf);
+	if ((c.buf = malloc(c.cap)) == NULL || !canon(&c, v)) {
+		free(c.buf);
 		return NULL;
 	}
-	return buf;
+	*len = c.len;
+	return c.buf;
 }

@@ -157,10 +157,13 @@ sync_fresh(struct sync *p, struct page *page)
 static void
 job_key(const struct source *src, const struct item *it, char key[256])
 {
-	char hex[33];
+	static const char DIGITS[] = "0123456789abcdef";
+	char hex[33] = "";
 
-	for (int i = 0; i < 16; i++)
-		snprintf(hex + 2 * i, 3, "%02x", it->ver[i]);
+	for (int i = 0; i < 16; i++) {
+		hex[2 * i] = DIGITS[it->ver[i] >> 4];
+		hex[2 * i + 1] = DIGITS[it->ver[i] & 15];
+	}
 	if (snprintf(key, 256, "%s/%s/%s", src->name, it->id, hex) >= 256 || text_name_fault(key) != NULL)
 		snprintf(key, 256, "%s/%s", src->name, hex);
 }
