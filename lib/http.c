@@ -926,6 +926,15 @@ set_headers(const struct http_ask *ask, struct curl_slist **list, const char **f
 	return good && (type || append(list, "Content-Type:")) && (expect || append(list, "Expect:"));
 }
 
+static int
+stop(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	const struct http_ask *ask = arg;
+
+	(void)a, (void)b, (void)c, (void)d;
+	return ask->stopped();
+}
+
 static void
 set_options(struct http *h, const struct http_ask *ask, const char *method, struct curl_slist *list, int64_t left_ms)
 {
@@ -953,6 +962,11 @@ set_options(struct http *h, const struct http_ask *ask, const char *method, stru
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, h);
 	curl_easy_setopt(c, CURLOPT_HTTPHEADER, list);
+	if (ask->stopped != NULL) {
+		curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+		curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, stop);
+		curl_easy_setopt(c, CURLOPT_XFERINFODATA, (void *)ask);
+	}
 	if (sends) {
 		curl_easy_setopt(c, CURLOPT_POST, 1L);
 		curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)(ask->body != NULL ? ask->len : 0));

@@ -26,6 +26,7 @@ struct http_ask {
 	size_t len;
 	bool insecure;			/* http is allowed */
 	bool follow;			/* of GET and HEAD redirects to the same origin, at most 5; else a 3xx is an answer like others */
+	bool (*stopped)(void);		/* asked while it waits, each second or so; true: the request ends without an answer */
 	bool (*may)(const char *url, void *arg);	/* asked before each redirect; NULL: the origin is enough */
 	void *arg;
 	int64_t timeout_ms;		/* 0: HTTP_TIMEOUT_MS */

@@ -212,7 +212,7 @@ prepare(struct pager *p, const char *url, const char *query, const char *pointer
 	fill(p, query, pointer, &at);
 	a->url = url != NULL ? strdup(url) : url_of(p, pointer, &at);
 	a->http = (struct http_ask){ .url = a->url, .method = url == NULL ? s->method : NULL, .headers = a->headers,
-	    .insecure = s->insecure_http, .follow = s->redirects, .timeout_ms = s->timeout_ms, .max_body = (size_t)s->max_body };
+	    .insecure = s->insecure_http, .follow = s->redirects, .timeout_ms = s->timeout_ms, .max_body = (size_t)s->max_body, .stopped = p->stopped };
 	if (a->url == NULL)
 		return false;
 	if (url != NULL && s->secret_query != NULL && s->secret != NULL && !add_query(&a->url, s->secret_query, s->secret))
@@ -355,6 +355,8 @@ ask(struct pager *p, struct ask *q, bool resuming, struct http_answer *a, struct
 	for (;;) {
 		if ((rc = http_fetch(p->http, &q->http, &budget, a)) != Q_OK)
 			return rc;
+		if (p->stopped != NULL && p->stopped())
+			return say(p, Q_TEMP, "interrupted");
 		p->status = a->status;
 		p->bytes += (int64_t)a->len;
 		*doc = (struct span){ NULL, 0 };
@@ -364,6 +366,8 @@ ask(struct pager *p, struct ask *q, bool resuming, struct http_answer *a, struct
 			a->kind = HTTP_LIMITED;
 		if (a->kind == HTTP_OK || a->kind == HTTP_SAME)
 			return Q_OK;
+		if (a->kind == HTTP_LATER && a->wait_ms > p->src->max_wait_ms)
+			a->kind = HTTP_LIMITED;		/* it says when to come again */
 		if (a->kind != HTTP_LIMITED)
 			return failed(p, a, resuming);
 		wait = a->wait_ms >= 0 ? a->wait_ms : (int64_t)UNHINTED_MS << (refused < 10 ? refused : 10);
