@@ -47,6 +47,17 @@ spew('photos/a b.jpg', '');
 spew("photos/new\nline.jpg", '');
 spew('orders.json', '[{"id":"a1","customer":"ana"},{"id":"b2","customer":"bo"}]');
 
+# The API of the examples is the server of the tests.
+my $api = open(my $serve, '-|', "$top/t/serve") or die "t/serve: $!";
+END { kill 'TERM', $api if $api }
+my ($port) = scalar(<$serve>) =~ /^(\d+)/ or die 't/serve did not start';
+sub ask { system("$top/t/serve", "http://127.0.0.1:$port/$_[0]", $_[1]) == 0 or die "t/serve: $_[0]" }
+open my $saved, '>&', \*STDOUT;
+open STDOUT, '>', '/dev/null';
+ask('_new', '{"shape":{"orders":"{items}"},"auth":"Authorization: Bearer secret"}');
+ask('_set', '[' . join(',', map { '{"id":"o' . $_ . '","stamp":' . (1777600000000 + $_ * 8e6) . '}' } 1 .. 300) . ']');
+open STDOUT, '>&', $saved;
+
 # ---- the blocks --------------------------------------------------------------
 
 my $readme = slurp("$top/README");
@@ -58,6 +69,10 @@ my ($n, %seen) = (0);
 for (@blocks) {
 	my ($kind, $text) = /^(\w*)\n(.*)/s;
 	my $name = 'block ' . ++$n;
+	$text =~ s{"url": "https://api\.example\.com/orders"}{"insecure_http": true, "url": "http://127.0.0.1:$port/items"};
+	$text =~ s{updated_since}{since};
+	$text =~ s{https://api\.example\.com}{http://127.0.0.1:$port}g;
+	$text =~ s{qcall }{qcall --insecure-http };
 	$seen{$kind}++;
 	for my $made (keys %script) {
 		$script{$made} = 1 if $text =~ /(?:\.|\$HOME)\/\Q$made\E\b/;
