@@ -48,6 +48,7 @@ static char *const *command;		/* NULL: items become jobs */
 static struct minder minder;
 static struct child_spec spec = { .kill_ms = 5000 };
 static bool dry, json;
+static struct sync_run stored;		/* the counts without those of a page that is not */
 
 static bool
 stopped(void)
@@ -77,6 +78,11 @@ fail(int status, const char *message)
 {
 	struct sync_step step = { .outcome = outcome(status), .exit = status };
 
+	state.run.items = stored.items;
+	state.run.fresh = stored.fresh;
+	state.run.repeated = stored.repeated;
+	state.run.late = stored.late;
+	state.run.future = stored.future;
 	snprintf(state.run.note, sizeof state.run.note, "%s", message);
 	prog_warn("%s", message);
 	db_clear(db);
@@ -206,9 +212,10 @@ store(struct walk *w, struct page *page, const char *cursor, const char *positio
 		state.etag = page->etag != NULL && !page->full ? strdup(page->etag) : NULL;
 		state.modified = page->modified != NULL && !page->full ? strdup(page->modified) : NULL;
 		state.unmodified = 0;
-	} else if (state.run.fresh == fresh && step.cursor == NULL && position == NULL)
-		return Q_OK;		/* nothing to store */
-	check(sync_step(&state, &step, prog_now()));
+	}
+	if (step.outcome != NULL || state.run.fresh > fresh || step.cursor != NULL || position != NULL)	/* else there is nothing to store */
+		check(sync_step(&state, &step, prog_now()));
+	stored = state.run;
 	return Q_OK;
 }
 
