@@ -27,7 +27,7 @@ LINK = $(CC) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 
 BIN = $(PROGS:%=cmd/%)
 UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c t/serve.c t/storm/*.c))
-MAN = $(wildcard man/*.[17])
+MAN = $(wildcard man/*.[157])
 C = $(wildcard cmd/*.c lib/*.c t/*.c t/*/*.c)
 LIB = $(filter-out lib/static.o lib/schema.o,$(patsubst %.c,%.o,$(wildcard lib/*.c))) lib/schema.o
 SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -88,13 +88,15 @@ storm: all $(UNIT)
 	PATH="$(CURDIR)/cmd:$$PATH" t/storm/run
 
 install: all
-	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man7
+	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7
 	install -m 0755 $(BIN) $(BINDIR)
 	install -m 0644 $(filter %.1,$(MAN)) $(MANDIR)/man1
+	install -m 0644 $(filter %.5,$(MAN)) $(MANDIR)/man5
 	install -m 0644 $(filter %.7,$(MAN)) $(MANDIR)/man7
 uninstall:
 	rm -f $(PROGS:%=$(BINDIR)/%)
 	rm -f $(patsubst man/%.1,$(MANDIR)/man1/%.1,$(filter %.1,$(MAN)))
+	rm -f $(patsubst man/%.5,$(MANDIR)/man5/%.5,$(filter %.5,$(MAN)))
 	rm -f $(patsubst man/%.7,$(MANDIR)/man7/%.7,$(filter %.7,$(MAN)))
 clean:
 	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan

@@ -12,22 +12,23 @@
 
 static const char HELP[] =
 "usage: qpoll [-hVn] [-d FILE] [--accept] SOURCE [-- CMD...]\n"
-"       qpoll [-hVj] [-d FILE] --check | --status | --history | --set-cursor VALUE |\n"
-"             --reset SOURCE\n"
-"Ask the API that the file SOURCE describes (qpoll(5)) for what is new, until there\n"
-"is no more.  Each new item becomes a job, in the transaction that moves the cursor.\n"
+"       qpoll [-hVj] [-d FILE] --check | --status | --history |\n"
+"             --set-cursor VALUE | --reset SOURCE\n"
+"Ask the API that the file SOURCE describes (qpoll(5)) for what is new, until\n"
+"there is no more.  Each new item becomes a job, in the transaction that moves\n"
+"the cursor.\n"
 "  */5 * * * *  qpoll orders.json && qwork orders -- ./import\n"
-"  qpoll orders.json -- ./load     # a page of items, one a line, to ./load; no jobs\n"
-"  -n, --dry-run        print the new items of the first page, and to standard error\n"
-"                       the cursor; store nothing\n"
+"  qpoll orders.json -- ./load  # a page of items, one a line, to ./load; no jobs\n"
+"  -n, --dry-run        print the new items of the first page, and to standard\n"
+"                       error the cursor; store nothing\n"
 "  --accept             the source file was changed, and the cursor still fits\n"
 "  --check              ask for the credential and one page; store nothing\n"
-"  --status, --history  what is known; the runs, the newest first (-j: JSON Lines)\n"
+"  --status, --history  what is known; the runs, newest first (-j: JSON Lines)\n"
 "  --set-cursor VALUE   begin there at the next run\n"
 "  --reset              forget the cursor; the next run begins at \"start\"\n"
-"Exit: 0 also if nothing was new; 65 the answer cannot be right, 69 no answer, 75 asked\n"
-"to wait or another run was quicker, 77 credentials, 78 the source file; as CMD if\n"
-"that failed; the cursor stays where it was; q(7).\n";
+"Exit: 0 also if nothing was new; 65 the answer cannot be right, 69 no answer, 75\n"
+"asked to wait or another run was quicker, 77 credentials, 78 the source file; as\n"
+"CMD if that failed; the cursor stays where it was; q(7).\n";
 
 enum { ACCEPT = 256, CHECK, STATUS, HISTORY, SET, RESET };
 static const struct option LONGS[] = {
@@ -47,6 +48,7 @@ static char *const *command;		/* NULL: items become jobs */
 static struct minder minder;
 static struct child_spec spec = { .kill_ms = 5000 };
 static bool dry, json;
+static struct sync_run stored;		/* the counts without those of a page that is not */
 
 static bool
 stopped(void)
@@ -76,6 +78,11 @@ fail(int status, const char *message)
 {
 	struct sync_step step = { .outcome = outcome(status), .exit = status };
 
+	state.run.items = stored.items;
+	state.run.fresh = stored.fresh;
+	state.run.repeated = stored.repeated;
+	state.run.late = stored.late;
+	state.run.future = stored.future;
 	snprintf(state.run.note, sizeof state.run.note, "%s", message);
 	prog_warn("%s", message);
 	db_clear(db);
@@ -128,7 +135,8 @@ static void
 give(const struct page *page)
 {
 	static struct child_end end;
-	char *text = NULL, how[CHILD_HOW_MAX], message[CHILD_HOW_MAX + 200];
+	char *text = NULL, how[CHILD_HOW_MAX], message[CHILD_HOW_MAX + 500];
+	const char *said;
 	size_t len, n = 0;
 	FILE *f = open_memstream(&text, &len);
 
@@ -144,7 +152,9 @@ give(const struct page *page)
 		if (minder_run(&minder, "", 0, text, len) == -1 || minder_end(&minder, &end) == -1)
 			fail(Q_TEMP, "the process that minds the command is gone");
 		if (end.status != 0) {
-			snprintf(message, sizeof message, "%s: %s: %s; the cursor stays", src.name, command[0], child_how(how, &end, &spec));
+			said = child_headline(end.err);
+			snprintf(message, sizeof message, "%s: %.80s: %s%s%.200s; the cursor stays", src.name, command[0], child_how(how, &end, &spec),
+			    *said != '\0' ? ": " : "", said);
 			fail(child_exit(&end), message);
 		}
 	}
@@ -202,9 +212,10 @@ store(struct walk *w, struct page *page, const char *cursor, const char *positio
 		state.etag = page->etag != NULL && !page->full ? strdup(page->etag) : NULL;
 		state.modified = page->modified != NULL && !page->full ? strdup(page->modified) : NULL;
 		state.unmodified = 0;
-	} else if (state.run.fresh == fresh && step.cursor == NULL && position == NULL)
-		return Q_OK;		/* nothing to store */
-	check(sync_step(&state, &step, prog_now()));
+	}
+	if (step.outcome != NULL || state.run.fresh > fresh || step.cursor != NULL || position != NULL)	/* else there is nothing to store */
+		check(sync_step(&state, &step, prog_now()));
+	stored = state.run;
 	return Q_OK;
 }
 
@@ -240,9 +251,9 @@ control(const struct ask *from)
 		return;
 	if ((rc = page_probe(&pager, src.probe, &page)) != Q_OK)
 		fail(rc, pager.message);
-	state.probed_ms = now;
-	if (page.n == 0)
+	if (page.n == 0)		/* asked again by the next run, not tomorrow */
 		fail(Q_PERM, "blind: the control query shows no item at all; has the credential lost its rights?");
+	state.probed_ms = now;
 	newer = has_newer(&page);
 	page_free(&page);
 	if (newer) {

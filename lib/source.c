@@ -545,6 +545,8 @@ check_whole(struct source *s, struct fault *f)
 		return bad(f, Q_CONFIG, NULL, "%s", why);
 	if (s->cursor != NULL && s->start == NULL)
 		return bad(f, Q_CONFIG, NULL, "\"start\" is missing: a value to begin with, \"all\", or \"newest\"");
+	if (s->cursor == NULL && s->start != NULL && strcmp(s->start, "newest") == 0)
+		return bad(f, Q_CONFIG, "start", "newest: only a \"cursor\" says which is the newest");
 	if (s->order == ORDER_ASC && !names_place(s, "{cursor}") && !names_place(s, "{#cursor}"))
 		return bad(f, Q_CONFIG, "order", "asc: nothing in \"query\" or \"body\" asks from the {cursor} on");
 	if (s->next == NEXT_TOKEN && !names_place(s, "{token}"))

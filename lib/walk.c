@@ -633,27 +633,27 @@ walking(struct walk *w, bool *enough)
 static int
 opaque(struct walk *w, bool *enough)
 {
+	struct pass p = { .q = NULL };
 	struct page page;
 	const char *to;
 	bool end = false;
-	int rc = Q_OK;
+	int rc = pass_put(w, &p, 0, w->pointer);
 
 	while (rc == Q_OK && !end) {
 		rc = get(w, NULL, w->pointer, &page, enough);
 		if (rc == Q_NO && !*enough)
-			return wrong(w, Q_CONFIG, "the token is void (status %d), the API wants a new beginning; next: qpoll --reset", w->pager->status);
+			rc = wrong(w, Q_CONFIG, "the token is void (status %d), the API wants a new beginning; next: qpoll --reset", w->pager->status);
 		if (rc != Q_OK)
 			break;
 		end = page.end;
 		to = end && page.final != NULL ? page.final : page.next;
-		if (!end && (to == NULL || (w->pointer != NULL && strcmp(to, w->pointer) == 0)))
-			rc = wrong(w, Q_DATA, "the pages lead round in a circle: the token leads back to itself");
-		else
+		if (end || (rc = pass_put(w, &p, p.n, to)) == Q_OK)
 			rc = store(w, &page, to, NULL, end);
 		free(w->pointer);
 		w->pointer = to != NULL ? strdup(to) : NULL;
 		page_free(&page);
 	}
+	pass_free(&p);
 	return rc;
 }
 

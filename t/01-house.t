@@ -12,6 +12,7 @@ listed() { (cd "$1" && find . -type f | sort); }
 progs=$(sed -n 's/^PROGS = //p' house/Makefile | tr ' ' '\n' | sort)
 want=$(for p in $progs; do echo "./bin/$p"; done
 	for p in $progs; do echo "./share/man/man1/$p.1"; done | sort
+	echo ./share/man/man5/qpoll.5
 	echo ./share/man/man7/q.7)
 
 plan 19
@@ -41,7 +42,7 @@ exits 0 'a build with shared libraries' house -n -B SHARED=1
 is "$(grep -c -e -static out)" 0 '... has no static program'
 
 exits 0 'make clean' house clean
-is "$(cd house && find . -type f ! -name '*.[ch17]' ! -name '*.sql')" ./Makefile '... leaves the sources alone'
+is "$(cd house && find . -type f ! -name '*.[ch157]' ! -name '*.sql')" ./Makefile '... leaves the sources alone'
 
 http=$(sed -n 's/^HTTP = //p' house/Makefile)
 for p in $progs; do
