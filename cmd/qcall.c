@@ -42,6 +42,7 @@ enum {
 	BINDINGS_MAX = 64, HEADERS_MAX = 64,
 	PAYLOAD_MAX = 16 << 20, HEAD_MAX = 256 << 10,
 	UNSAID_MS = 60 * 1000,		/* "later", but not when */
+	CROWDED_MS = 5 * 1000,		/* who holds a place may be done long before its lease ends */
 	LEAST_MS = 1000,		/* a server that says "now" is not asked without a break */
 	PLACE_MS = 60 * 1000		/* how long a place under a rate's concurrency outlives the time limit */
 };
@@ -528,6 +529,8 @@ ask_rate(void)
 	}
 	if (rc == Q_NO) {
 		snprintf(reason, sizeof reason, "rate %s %s; nothing was sent", rate, own_limit ? "is blocked" : "lets nobody through now");
+		if (user.crowded && at > now + CROWDED_MS)
+			at = now + CROWDED_MS;
 		defer(reason, at == INT64_MAX ? now + UNSAID_MS : at, 0);
 	}
 	prog_check(db, rc);

@@ -304,6 +304,7 @@ struct rate_user {
 	int64_t lease_ms, fence;	/* fence: of its place; 0: no place held */
 	int64_t reserve;		/* this many tokens must stay in the bucket, for others */
 	bool first;			/* while it waits (asks within 2 s of *at) nobody with a reserve is let through */
+	bool crowded;			/* set: all places are taken, and *at is when the first lease would end; mostly one is free sooner */
 	int64_t place_end, mark, mark_end;	/* rate_try()'s own, 0 at first: ends of leases (boot ms), fence of the waiting mark */
 };
 /*

@@ -403,6 +403,10 @@ is(sql("SELECT blocked_ms - $NOW FROM q_rate"), 9000, '... a rate is blocked all
 is(sql('SELECT count(*) FROM q_hold'), 0, '... and its place given back');
 is(call(url('/v1/ok'), '--rate', 'partner'), 75, '... for the next');
 nothing_sent();
+fresh('rate.partner.concurrency=1');
+add('web', url('/v1/ok'));
+is(run('qrate partner -- qwork web -- qcall --insecure-http --rate partner'), 0, 'no place is free');
+is(job(1), 'pending|0|5000', '... asks again soon, for a place may be free long before its lease ends');
 {
 	local $ENV{Q_CLAIM} = '1.1.00000000';
 	fresh();
