@@ -495,6 +495,13 @@ defer(const char *reason, int64_t due, int64_t until)
 	prog_exit(status);
 }
 
+static bool
+stopped(void)
+{
+	prog_poll(NULL, 0, 0);
+	return prog_signal != 0;
+}
+
 /* The file, the rate, and its leave to go; without them the job waits. */
 static void
 ask_rate(void)
@@ -525,6 +532,8 @@ ask_rate(void)
 		rc = at > now ? Q_NO : Q_OK;
 	} else {
 		user = (struct rate_user){ .name = rate, .worker = prog_worker(), .lease_ms = ask.timeout_ms + PLACE_MS };
+		prog_catch();		/* a signal is not to leave the place taken */
+		ask.stopped = stopped;
 		rc = rate_try(db, &user, now, &at);
 	}
 	if (rc == Q_NO) {
@@ -584,5 +593,7 @@ main(int argc, char *argv[])
 	ask_rate();
 	http_once(h, &ask, &a);
 	leave();
+	if (prog_signal != 0 && a.kind == HTTP_LATER)
+		prog_killed(prog_signal);
 	judge(&a);
 }

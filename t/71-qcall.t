@@ -404,6 +404,19 @@ is(sql('SELECT count(*) FROM q_hold'), 0, '... and its place given back');
 is(call(url('/v1/ok'), '--rate', 'partner'), 75, '... for the next');
 nothing_sent();
 fresh('rate.partner.concurrency=1');
+{
+	my $mute = IO::Socket::INET->new(Listen => 4, LocalAddr => '127.0.0.1') or die "listen: $!";
+	spew('payload', '{"url":"http://127.0.0.1:' . $mute->sockport . '/"}');
+	my $pid = fork // die;
+	if ($pid == 0) { open STDIN, '<', 'payload'; open STDERR, '>', 'err'; exec 'qcall', '--insecure-http', '--rate', 'partner' or die }
+	for (1 .. 1000) { last if sql('SELECT count(*) FROM q_hold'); select undef, undef, undef, 0.01 }
+	is(sql('SELECT count(*) FROM q_hold'), 1, 'a place is held during the request');
+	kill 'TERM', $pid;
+	waitpid $pid, 0;
+	is(($? >> 8) . slurp('err'), '143', '... which a signal ends');
+	is(sql('SELECT count(*) FROM q_hold'), 0, '... and the place is free');
+}
+fresh('rate.partner.concurrency=1');
 add('web', url('/v1/ok'));
 is(run('qrate partner -- qwork web -- qcall --insecure-http --rate partner'), 0, 'no place is free');
 is(job(1), 'pending|0|5000', '... asks again soon, for a place may be free long before its lease ends');
