@@ -366,6 +366,13 @@ int lock_break(struct db *, const char *name, struct lock_held *h);
 /* Sets inside from $Q_CLAIM, if there is one in it. */
 void lock_inside(struct lock *);
 
+/*
+ * $Q_LOCKS: the fences of the locks of this file under which a command runs.  lock_env() writes what the command of a lock finds,
+ * "NAME=VALUE" NUL each; lock_around(): is `name` locked by one of them, so that who waits for it waits for itself?  Q_NO.
+ */
+void lock_env(struct db *, const struct lock *, FILE *);
+int lock_around(struct db *, const char *name);
+
 /* Is this the fence of who has it now?  Q_NO. */
 int lock_check(struct db *, const char *name, int64_t fence);
 /* Who has it, borrowed until the next call.  Q_NO: nobody. */
