@@ -40,8 +40,9 @@ static const char HELP[] =
 enum {
 	RATE = 256, AUTH, ALLOW, INSECURE, FOLLOW, SIGN, TIMEOUT,	/* options without a letter */
 	BINDINGS_MAX = 64, HEADERS_MAX = 64,
-	PAYLOAD_MAX = 16 << 20,
+	PAYLOAD_MAX = 16 << 20, HEAD_MAX = 256 << 10,
 	UNSAID_MS = 60 * 1000,		/* "later", but not when */
+	CROWDED_MS = 5 * 1000,		/* who holds a place may be done long before its lease ends */
 	LEAST_MS = 1000,		/* a server that says "now" is not asked without a break */
 	PLACE_MS = 60 * 1000		/* how long a place under a rate's concurrency outlives the time limit */
 };
@@ -419,6 +420,31 @@ read_payload(void)
 	}
 }
 
+/* Receivers drop blanks at the ends of a header, and more than one key would be the same. */
+static void
+check_key(const char *what, const char *id)
+{
+	size_t n = strlen(id);
+
+	for (const char *p = id; *p != '\0'; p++)
+		if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
+			prog_die(Q_DATA, "%s has a control byte; nothing was sent", what);
+	if (n > 0 && (strchr(" \t", id[0]) != NULL || strchr(" \t", id[n - 1]) != NULL))
+		prog_die(Q_DATA, "%s has a blank at its end; nothing was sent", what);
+}
+
+/* More than servers take, and libcurl sends at all. */
+static void
+check_size(void)
+{
+	size_t n = strlen(ask.url);
+
+	for (int i = 0; i < ask.nheaders; i++)
+		n += strlen(headers[i].name) + strlen(headers[i].value) + 4;
+	if (n > HEAD_MAX)
+		refuse("its URL and headers are longer than %d KiB", HEAD_MAX >> 10);
+}
+
 static void
 mark(void)
 {
@@ -426,11 +452,12 @@ mark(void)
 	static char by_hand[32];
 
 	if (id == NULL && (id = idempotency_key()) != NULL) {
-		for (const char *p = id; *p != '\0'; p++)
-			if ((unsigned char)*p < ' ' || *p == 0x7f)
-				prog_die(Q_DATA, "Q_KEY has a control byte; nothing was sent");
+		check_key("Q_KEY", id);
 		add_header("Idempotency-Key", id, false);
+	} else if (id != NULL) {
+		check_key("payload: Idempotency-Key", id);
 	}
+	check_size();
 	if (!signs)
 		return;
 	if (id == NULL) {
@@ -450,18 +477,29 @@ defer(const char *reason, int64_t due, int64_t until)
 	const char *word = getenv("Q_CLAIM");
 	struct claim claim;
 	bool ours = word != NULL && claim_parse(word, &claim);
+	int status = Q_TEMP;
 
 	if (db != NULL && (ours || (*rate != '\0' && until > 0))) {
 		prog_check(db, db_begin(db, false));
 		if (*rate != '\0' && until > 0)
 			rate_block(db, rate, until);
-		if (ours && db_status(db) == Q_OK)
-			job_settle(db, &claim, &how, prog_now(), NULL);
+		if (ours && db_status(db) == Q_OK && job_settle(db, &claim, &how, prog_now(), NULL) == Q_LOST) {
+			prog_warn("%s", db_message(db));	/* the server's word is good all the same */
+			db_clear(db);
+			status = Q_LOST;
+		}
 		prog_check(db, db_status(db));
 		prog_check(db, db_commit(db));
 	}
 	prog_warn("%s", reason);
-	prog_exit(Q_TEMP);
+	prog_exit(status);
+}
+
+static bool
+stopped(void)
+{
+	prog_poll(NULL, 0, 0);
+	return prog_signal != 0;
 }
 
 /* The file, the rate, and its leave to go; without them the job waits. */
@@ -494,10 +532,14 @@ ask_rate(void)
 		rc = at > now ? Q_NO : Q_OK;
 	} else {
 		user = (struct rate_user){ .name = rate, .worker = prog_worker(), .lease_ms = ask.timeout_ms + PLACE_MS };
+		prog_catch();		/* a signal is not to leave the place taken */
+		ask.stopped = stopped;
 		rc = rate_try(db, &user, now, &at);
 	}
 	if (rc == Q_NO) {
 		snprintf(reason, sizeof reason, "rate %s %s; nothing was sent", rate, own_limit ? "is blocked" : "lets nobody through now");
+		if (user.crowded && at > now + CROWDED_MS)
+			at = now + CROWDED_MS;
 		defer(reason, at == INT64_MAX ? now + UNSAID_MS : at, 0);
 	}
 	prog_check(db, rc);
@@ -528,7 +570,7 @@ judge(const struct http_answer *a)
 		defer(a->why, now + wait, now + wait);
 	}
 	if (a->kind == HTTP_SAME)	/* which is good only for those who asked for it, and a payload keeps nothing */
-		prog_die(Q_DATA, "%s: status 304", http_shown(shown, sizeof shown, a->url));
+		prog_die(Q_DATA, "%s: status 304", http_shown(shown, sizeof shown, ask.url));
 	prog_warn("%s", a->why);
 	if (a->kind == HTTP_DENIED)
 		prog_exit(Q_PERM);
@@ -551,5 +593,7 @@ main(int argc, char *argv[])
 	ask_rate();
 	http_once(h, &ask, &a);
 	leave();
+	if (prog_signal != 0 && a.kind == HTTP_LATER)
+		prog_killed(prog_signal);
 	judge(&a);
 }

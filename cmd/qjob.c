@@ -78,7 +78,7 @@ environment(const struct job *job, size_t *len)
 	fwrite(of_job, 1, n, f);
 	free(of_job);
 	if (lock.name != NULL)
-		fprintf(f, "Q_LOCK=%s%cQ_FENCE=%" PRId64 "%c", lock.name, 0, lock.fence, 0);
+		lock_env(db, &lock, f);
 	return fclose(f) == 0 ? env : NULL;
 }
 

@@ -52,13 +52,9 @@ static bool json, tty;
 static void
 refuse_self(void)
 {
-	const char *name = getenv("Q_LOCK"), *word = getenv("Q_FENCE");
-	int64_t fence;
-
-	if (name == NULL || strcmp(name, lock.name) != 0 || word == NULL || !text_int(word, 1, INT64_MAX, &fence) ||
-	    lock_check(db, name, fence) != Q_OK)
+	if (lock_around(db, lock.name) != Q_OK)
 		return;
-	prog_warn("%s: locked by the qlock or qjob that this runs under, and would wait for itself", name);
+	prog_warn("%s: locked by a qlock or qjob that this runs under, and would wait for itself", lock.name);
 	prog_exit(not_free);
 }
 
@@ -160,7 +156,8 @@ locked(void)
 	for (int i = 0; i < lost.n && i < (int)(sizeof lost.id / sizeof *lost.id); i++)
 		prog_warn("%s: job %" PRId64 ": dead: its claim was lost; next: qls %" PRId64, lock.name, lost.id[i], lost.id[i]);
 	if ((f = open_memstream(&env, &len)) != NULL) {
-		fprintf(f, "Q_LOCK=%s%cQ_FENCE=%" PRId64 "%cQ_DB=%s%c", lock.name, 0, lock.fence, 0, db_path(db), 0);
+		lock_env(db, &lock, f);
+		fprintf(f, "Q_DB=%s%c", db_path(db), 0);
 		fclose(f);
 	}
 	if (f == NULL || env == NULL)

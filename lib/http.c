@@ -5,6 +5,7 @@
  * custom headers on to other hosts, does not count what it decodes, and reads a Retry-After in the past as a negative time.
  */
 #define _DEFAULT_SOURCE		/* timegm(3), getentropy(3) */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -83,6 +84,14 @@ part(CURLU *u, CURLUPart what, unsigned flags)
 	return curl_url_get(u, what, &s, flags) == CURLUE_OK ? s : NULL;
 }
 
+static bool
+ascii(const char *s, size_t n)
+{
+	while (n > 0 && (unsigned char)s[n - 1] < 0x80)
+		n--;
+	return n == 0;
+}
+
 bool
 http_url(const char *url, bool insecure, const char **why)
 {
@@ -103,6 +112,8 @@ http_url(const char *url, bool insecure, const char **why)
 		*why = "no user name or password in a URL";
 	else if (strchr("/?#", url[skip]) != NULL)	/* libcurl overlooks a slash too many */
 		*why = "no host in the URL";
+	else if (!ascii(url + skip, strcspn(url + skip, "/?#")))	/* libcurl can translate only what the locale can write */
+		*why = "a host is written in ASCII: xn--...";
 	else if ((u = curl_url()) == NULL)
 		*why = "out of memory";
 	else {
@@ -192,7 +203,7 @@ decode(char *s, bool *changed)
 	return true;
 }
 
-/* Has it a segment that some server reads as a way up?  "..;x" is one for those that know path parameters. */
+/* Has it a segment that some server reads as a way up?  "..;x" is one for those that know path parameters, "..?" for those that parse again. */
 static bool
 climbs(const char *path)
 {
@@ -201,7 +212,7 @@ climbs(const char *path)
 	for (;; path += n + 1) {
 		n = strcspn(path, "/\\");
 		dots = strspn(path, ".");
-		if (dots > 0 && dots <= 2 && (dots == n || path[dots] == ';'))
+		if (dots > 0 && dots <= 2 && (dots == n || strchr(";?# ", path[dots]) != NULL || iscntrl((unsigned char)path[dots])))
 			return true;
 		if (path[n] == '\0')
 			return false;
@@ -822,6 +833,20 @@ hide(char *text, size_t *n, const char *secret)
 		}
 }
 
+/* Without what the server was sent in confidence; what was it may be cut off at the end of text, and is not found there. */
+static void
+hide_secrets(const struct http_ask *ask, char *text, size_t *n)
+{
+	for (int i = 0; i < ask->nheaders; i++)
+		if (ask->headers[i].secret) {
+			const char *value = ask->headers[i].value, *word = strchr(value, ' ');
+
+			hide(text, n, value);
+			if (word != NULL)	/* without "Bearer" */
+				hide(text, n, after_blanks(word));
+		}
+}
+
 /* The first bytes of a text for people, on one line. */
 static void
 excerpt(FILE *f, const struct http_ask *ask, const char *p, size_t len)
@@ -833,14 +858,7 @@ excerpt(FILE *f, const struct http_ask *ask, const char *p, size_t len)
 	if (text == NULL)
 		return;
 	memcpy(text, p, n);
-	for (int i = 0; i < ask->nheaders; i++)
-		if (ask->headers[i].secret) {
-			const char *value = ask->headers[i].value, *word = strchr(value, ' ');
-
-			hide(text, &n, value);
-			if (word != NULL)	/* without "Bearer" */
-				hide(text, &n, after_blanks(word));
-		}
+	hide_secrets(ask, text, &n);
 	for (size_t i = 0; i < n; i++) {
 		bool blank = strchr(" \t\r\n", text[i]) != NULL && text[i] != '\0';
 
@@ -853,6 +871,22 @@ excerpt(FILE *f, const struct http_ask *ask, const char *p, size_t len)
 		to--;
 	text_show(f, text, to, SHOWN_MAX);
 	free(text);
+}
+
+/* http_shown() of a URL that a server may have made of a secret. */
+static char *
+shown_url(const struct http_ask *ask, char *buf, size_t size, const char *url)
+{
+	char *copy = strdup(url != NULL ? url : "");
+	size_t n = copy != NULL ? strlen(copy) : 0;
+
+	if (copy != NULL) {
+		hide_secrets(ask, copy, &n);
+		copy[n] = '\0';
+	}
+	http_shown(buf, size, copy != NULL ? copy : "");
+	free(copy);
+	return buf;
 }
 
 static void why(struct http *, const struct http_ask *, struct http_answer *, const char *, ...)
@@ -870,7 +904,7 @@ why(struct http *h, const struct http_ask *ask, struct http_answer *a, const cha
 	fit(a->why, sizeof a->why, "out of memory");
 	if (f == NULL)
 		return;
-	fputs(http_shown(shown, sizeof shown, h->url != NULL ? h->url : ask->url), f);
+	fputs(shown_url(ask, shown, sizeof shown, h->url != NULL ? h->url : ask->url), f);
 	if (a->status != 0)
 		fprintf(f, ": status %d", a->status);
 	if (fmt != NULL) {
@@ -1018,6 +1052,9 @@ judge(struct http *h, const struct http_ask *ask, CURLcode rc, struct http_answe
 	struct quota q;
 	char *target;
 
+	if (strncmp(cause, "Unsupported proxy", 17) == 0)	/* libcurl quotes it, with its password */
+		cause = "the proxy that the environment names cannot be used";
+
 	a->status = h->headed ? h->status : 0;
 	if (value == NULL || !http_date(value, now, &a->date_ms))
 		a->date_ms = -1;
@@ -1035,7 +1072,7 @@ judge(struct http *h, const struct http_ask *ask, CURLcode rc, struct http_answe
 		char shown[4 * SHOWN_MAX];
 
 		target = http_resolve(h->url, value);
-		why(h, ask, a, "redirects to %s", http_shown(shown, sizeof shown, target != NULL ? target : ""));
+		why(h, ask, a, "redirects to %s", shown_url(ask, shown, sizeof shown, target));
 		free(target);
 	} else if (rc == CURLE_OK) {
 		if (a->kind != HTTP_OK && a->kind != HTTP_SAME)
@@ -1047,7 +1084,7 @@ judge(struct http *h, const struct http_ask *ask, CURLcode rc, struct http_answe
 		} else
 			why(h, ask, a, NULL);
 	} else {
-		if (h->broke == TOO_MANY || (h->broke == GOOD && !passing(rc)))
+		if (h->broke == TOO_MANY || (h->broke == GOOD && a->status == 0 && !passing(rc)))
 			a->kind = HTTP_REFUSED;
 		else if (a->kind == HTTP_OK || a->kind == HTTP_SAME || a->kind == HTTP_REFUSED)
 			a->kind = HTTP_LATER;
@@ -1102,7 +1139,7 @@ follow(struct http *h, const struct http_ask *ask, const char *method, struct cu
 		    (ask->may != NULL && !ask->may(target, ask->arg))) {
 			char shown[4 * SHOWN_MAX];
 
-			why(h, ask, a, "redirects to %s, %s: not followed", http_shown(shown, sizeof shown, target != NULL ? target : ""),
+			why(h, ask, a, "redirects to %s, %s: not followed", shown_url(ask, shown, sizeof shown, target),
 			    target != NULL && http_same_origin(target, ask->url) ? "which is not allowed" : "not the same origin");
 			free(target);
 			return;

@@ -2,6 +2,7 @@
  * lock.c - locks: a hold of the kind "lock" on a name, which keeps out who else wants to lock it and the claims of jobs
  * whose entity it is, as these keep out the lock
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,6 +144,38 @@ lock_inside(struct lock *l)
 
 	if (word == NULL || !claim_parse(word, &l->inside))
 		l->inside.id = 0;
+}
+
+/* The fences of the locks around us; of another file's they would mean something else. */
+static const char *
+around(struct db *db)
+{
+	const char *file = getenv("Q_DB"), *fences = getenv("Q_LOCKS");
+
+	return fences != NULL && file != NULL && strcmp(file, db_path(db)) == 0 ? fences : "";
+}
+
+void
+lock_env(struct db *db, const struct lock *l, FILE *f)
+{
+	const char *outer = around(db);
+
+	fprintf(f, "Q_LOCK=%s%cQ_FENCE=%" PRId64 "%cQ_LOCKS=%s%s%" PRId64 "%c", l->name, 0, l->fence, 0, outer, *outer != '\0' ? " " : "", l->fence, 0);
+}
+
+int
+lock_around(struct db *db, const char *name)
+{
+	const char *p = around(db);
+	char *end;
+
+	for (;; p = end) {
+		int64_t fence = strtoll(p, &end, 10);
+		int rc = end != p ? lock_check(db, name, fence) : Q_NO;
+
+		if (rc != Q_NO || end == p)
+			return rc;
+	}
 }
 
 int

@@ -304,6 +304,7 @@ struct rate_user {
 	int64_t lease_ms, fence;	/* fence: of its place; 0: no place held */
 	int64_t reserve;		/* this many tokens must stay in the bucket, for others */
 	bool first;			/* while it waits (asks within 2 s of *at) nobody with a reserve is let through */
+	bool crowded;			/* set: all places are taken, and *at is when the first lease would end; mostly one is free sooner */
 	int64_t place_end, mark, mark_end;	/* rate_try()'s own, 0 at first: ends of leases (boot ms), fence of the waiting mark */
 };
 /*
@@ -364,6 +365,13 @@ int lock_break(struct db *, const char *name, struct lock_held *h);
 
 /* Sets inside from $Q_CLAIM, if there is one in it. */
 void lock_inside(struct lock *);
+
+/*
+ * $Q_LOCKS: the fences of the locks of this file under which a command runs.  lock_env() writes what the command of a lock finds,
+ * "NAME=VALUE" NUL each; lock_around(): is `name` locked by one of them, so that who waits for it waits for itself?  Q_NO.
+ */
+void lock_env(struct db *, const struct lock *, FILE *);
+int lock_around(struct db *, const char *name);
 
 /* Is this the fence of who has it now?  Q_NO. */
 int lock_check(struct db *, const char *name, int64_t fence);

@@ -194,7 +194,7 @@ later(int64_t *at, int64_t t)
 
 /* Is there a token, and a place?  settle: inside a transaction, so that claims whose lease is over can be taken back. */
 static bool
-free_now(struct db *db, const struct rate_user *u, const struct limits *l, int64_t boot, int64_t now, bool settle, int64_t *at)
+free_now(struct db *db, struct rate_user *u, const struct limits *l, int64_t boot, int64_t now, bool settle, int64_t *at)
 {
 	static const struct job_want NOBODY = { .worker = NULL };
 	int64_t burst = l->rate.burst, need = 1, end;
@@ -207,8 +207,9 @@ free_now(struct db *db, const struct rate_user *u, const struct limits *l, int64
 		yes = false;
 		later(at, now + end - boot);
 	}
-	if (u->fence == 0 && l->places != -1 &&
-	    job_places(db, u->name, l->places, boot, now, settle ? &NOBODY : NULL, &more) == l->places) {
+	u->crowded = u->fence == 0 && l->places != -1 &&
+	    job_places(db, u->name, l->places, boot, now, settle ? &NOBODY : NULL, &more) == l->places;
+	if (u->crowded) {
 		yes = false;
 		end = job_places_end(db, u->name, boot);
 		later(at, end == INT64_MAX ? end : now + end - boot);

@@ -127,7 +127,7 @@ second' '... run then'
 
 fresh
 exits 75 'under itself' qlock x -- qlock x -- touch ran
-is "$(cat err)" 'qlock: x: locked by the qlock or qjob that this runs under, and would wait for itself' '... it does not wait'
+is "$(cat err)" 'qlock: x: locked by a qlock or qjob that this runs under, and would wait for itself' '... it does not wait'
 exits 0 'under another' qlock x -- qlock y -- sh -c 'echo "$Q_LOCK $Q_FENCE"'
 is "$(cat out)" 'y 3' '... it runs'
 
@@ -151,6 +151,17 @@ is "$(storm qlock sum -- perl add 2>&1)$(cat n)" 200 '200 additions by 8 at once
 is "$(sql "SELECT value FROM q_meta WHERE name = 'fence'")" 43 '... with a fence each'
 storm perl add 2>/dev/null >&2
 [ "$(cat n)" -lt 200 ]; ok $? 'the control: without qlock some are lost'
+
+# ---- under itself, with others between ----
+
+fresh
+exits 75 'under itself and another' timeout 10 qlock x -- qlock y -- qlock x -- touch ran
+is "$(cat err)" 'qlock: x: locked by a qlock or qjob that this runs under, and would wait for itself' '... it does not wait, either'
+exits 75 'under a qjob and another' timeout 10 qjob --lock x job -- qlock y -- qlock x -- touch ran
+[ ! -e ran ]; ok $? '... and runs nothing'
+qinit other.db
+exits 0 'the fences of another file' timeout 10 qlock x -- qlock -d "$PWD/other.db" x -- sh -c 'echo "$Q_LOCKS"'
+is "$(cat out)" 1 '... are not those around'
 
 # ---- the fence ----
 

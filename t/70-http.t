@@ -139,6 +139,8 @@ url|https://evil.example\@api.example.com/ -> error: a URL has no blanks, contro
 url|https://api.example.com/a b -> error: a URL has no blanks, control bytes and backslashes
 url|https://api.example.com:99999/ -> error: not a URL: its host or port cannot be
 url|https://api.example.com:x/ -> error: not a URL: its host or port cannot be
+url|https://bücher.example/ -> error: a host is written in ASCII: xn--...
+url|https://xn--bcher-kva.example/bücher -> ok
 END
 is(run($unit, 'url', "https://a/\r\nX: y"), "error: a URL has no blanks, control bytes and backslashes\n", 'url: a line break');
 is(run($unit, 'url', "https://a/\x7f"), "error: a URL has no blanks, control bytes and backslashes\n", 'url: DEL');
@@ -193,6 +195,10 @@ within|https://api.example.com/v1/..%5cadmin|https://api.example.com/v1/ -> no
 within|https://api.example.com/v1/%252e%252e/admin|https://api.example.com/v1/ -> no
 within|https://api.example.com/v1/%25252e%25252e%25252fadmin|https://api.example.com/v1/ -> no
 within|https://api.example.com/v1/..;x=1/admin|https://api.example.com/v1/ -> no
+within|https://api.example.com/v1/..%3f/admin|https://api.example.com/v1/ -> no
+within|https://api.example.com/v1/..%23|https://api.example.com/v1/ -> no
+within|https://api.example.com/v1/..%20/admin|https://api.example.com/v1/ -> no
+within|https://api.example.com/v1/.%2e%09/admin|https://api.example.com/v1/ -> no
 within|https://api.example.com/v1/%c0%ae%c0%ae/admin|https://api.example.com/v1/ -> no
 within|https://api.example.com/v1\..\admin|https://api.example.com/v1/ -> no
 within|https://api.example.com/v1%00/a|https://api.example.com/ -> no

@@ -54,6 +54,7 @@ sub serve {
 sub answer { my ($status, $body, @h) = @_; join "\r\n", "HTTP/1.1 $status X", 'Date: Tue, 02 Jun 2026 12:00:00 GMT', 'Connection: close', 'Content-Length: ' . length $body, @h, '', $body }
 
 my $evil = serve('evil.log', sub { answer(200, 'evil') });
+my $base = 'http://127.0.0.1:65535';	# as long as the right one, for the server
 my $port = serve('log', sub {
 	my ($path, $in) = @_;
 	sleep 1 if $path eq '/v1/slow';
@@ -66,10 +67,16 @@ my $port = serve('log', sub {
 	return answer(302, '', 'Location: /admin') if $path eq '/v1/to-admin';
 	return answer(302, '', 'Location: /v1/%2e%2e/admin') if $path eq '/v1/to-dots';
 	return answer(302, '', 'Location: /v1/ok') if $path eq '/v1/to-ok';
+	my $secret = ($in =~ /^Authorization: Bearer (.*)\r/m)[0] // '';
+	return answer(302, '', "Location: /v1/s/404/$secret") if $path eq '/v1/to-echo';
+	return answer(302, '', "Location: /v1/s/304/$secret") if $path eq '/v1/to-echo-304';
+	return answer(302, '', 'Location: /v1/' . 'a' x (165 - length $base) . "/$secret") if $path eq '/v1/to-long';
+	return answer($1, 'the body') if $path =~ m{^/v1/s/(\d+)/s3cret};
+	return "HTTP/1.1 429 X\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-A: b\r\nHTTP/1.1 200 OK\r\n\r\n" if $path eq '/v1/odd';
 	return answer(400, 'you sent ' . ($in =~ /^Authorization: (.*)\r/m)[0]) if $path eq '/v1/echo';
 	return answer(200, 'fine');
 });
-my $base = "http://127.0.0.1:$port";
+$base = "http://127.0.0.1:$port";
 
 # qcall: exit status, output, errors; then what the server was sent.
 my ($code, $out, $err);
@@ -164,6 +171,10 @@ for (
 	[url('/v1/ok', '"headers":{"X-A":"1","x-a":"2"}'), '"headers": x-a is given twice', 'the same header twice'],
 	(map { [url('/v1/ok', "\"headers\":{\"$_\":\"x\"}"), "\"headers\": $_ is not the payload's to set", $_] }
 	    qw(Host content-length CONNECTION TE Proxy-Authorization)),
+	['{"url":"https://b\u00fccher.example/"}', '"url": a host is written in ASCII: xn--...', 'a host in other letters'],
+	[url('/v1/' . 'a' x 263000), 'its URL and headers are longer than 256 KiB', 'a URL too long to be sent'],
+	[url('/v1/ok', '"headers":{"X-A":"' . 'a' x 200000 . '","X-B":"' . 'a' x 70000 . '"}'), 'its URL and headers are longer than 256 KiB', 'headers too long'],
+	[url('/v1/ok', '"headers":{"Idempotency-Key":"a "}'), 'Idempotency-Key has a blank at its end', 'a key that would be another'],
 	[url('/v1/ok', '"timeout":30'), '"timeout" must be a string', 'a timeout without a unit'],
 	[url('/v1/ok', '"timeout":"30"'), q("timeout": '30' ), 'likewise in quotes'],
 	[url('/v1/ok', '"timeout":"0s"'), q("timeout": '0s' is no time at all), 'no time'],
@@ -200,6 +211,12 @@ like(sent(), qr/^DELETE /, 'DELETE');
 	local $ENV{Q_KEY} = 'order-7';
 	call(url('/v1/ok'));
 	like(sent(), qr/^Idempotency-Key: order-7$/m, '... with one');
+	for (['control byte', "a\nb"], ['blank at its end', ' a'], ['blank at its end', 'a '], ['blank at its end', ' ']) {
+		local $ENV{Q_KEY} = $_->[1];
+		is(call(url('/v1/ok')), 65, "... a $_->[0]");
+		is($err, "qcall: Q_KEY has a $_->[0]; nothing was sent\n", '... is refused');
+		nothing_sent();
+	}
 	call(url('/v1/ok', '"headers":{"idempotency-key":"mine"}'));
 	is(join(' ', sent() =~ /^(idempotency-key: .*)$/mgi), 'idempotency-key: mine', '... that sets its own');
 }
@@ -255,6 +272,21 @@ for (['/v1/to-evil', "http://127.0.0.1:$evil/stolen, not the same origin"], ['/v
 	is(slurp('evil.log'), '', '... the other server was sent nothing');
 	is(scalar(() = sent() =~ /^GET/mg), 1, '... nor this one a second time');
 }
+for (['/v1/to-echo', "$base/v1/s/404/***: status 404: the body"], ['/v1/to-echo-304', "$base/v1/to-echo-304: status 304"]) {
+	my ($path, $says) = @$_;
+	is(call(url($path, '"auth":"partner"'), @auth, '--follow'), 65, "a redirect to a URL with the secret: $path");
+	is($err, "qcall: $says\n", '... which is not told');
+}
+spew('long', 's3cret-' . '0123456789' x 6 . "\n");
+call(url('/v1/to-long', '"auth":"partner"'), '--auth', "partner=long\@$base/v1/");
+like($err, qr/: status 302: redirects to \Q$base\E\/v1\/a+/, 'where a long URL is cut');
+unlike($err, qr/s3c/, '... no part of the secret is left');
+for (['foo://me:s3cret@proxy.example', 'unknown'], ['http://me:s3cret@proxy.example:x', 'broken']) {
+	my ($proxy, $name) = @$_;
+	local $ENV{https_proxy} = $proxy;
+	is(call('{"url":"https://api.example.com/"}'), 69, "a proxy that is $name");
+	is($err, "qcall: https://api.example.com/: no answer: the proxy that the environment names cannot be used\n", '... without its password');
+}
 is(call(url('/v1/to-ok', '"auth":"partner"'), @auth, '--follow'), 0, 'a redirect below the prefix is followed');
 is(call(url('/v1/to-ok', '"auth":"partner"'), @auth), 65, '... if that was asked for');
 is(call(url('/v1/ok'), '--allow', "$base/v2/", '--allow', "$base/v1"), 0, 'allowed by one');
@@ -279,6 +311,7 @@ is(call(url('/v1/cut')), 69, 'a cut body');
 is($out, '', '... is no result');
 is(call('{"url":"http://127.0.0.1:1/"}'), 69, 'nobody listens');
 is(call(url('/v1/after/503/30')), 75, '503 that says when');
+is(call(url('/v1/odd')), 75, '429 whose end is no HTTP');
 is(call(url('/v1/spent')), 75, '403 with nothing left');
 is(call(url('/v1/slow', '"timeout":"50ms"')), 69, 'a server that is too slow for the payload');
 is(call(url('/v1/slow', '"timeout":"1h"'), '--timeout', '50ms'), 69, '... for the operator, who has the last word');
@@ -341,6 +374,18 @@ is(job(2), 'pending|0|50000', '... is obeyed');
 is(last_of(2), 'deferred|75|rate partner is blocked; nothing was sent|', '... and told');
 is(requests(), 1, '... and nothing was sent');
 
+fresh('rate.partner=100/s+100 queue.web.limit=partner');
+add('web', url('/v1/ok'));
+run('qclaim -l 1s web');
+{
+	local @ENV{qw(Q_QUEUE Q_CLAIM)} = ('web', $out =~ /"claim":"([^"]*)"/);
+	is(run('Q_BOOT=b1:1002000 qclaim web'), 0, 'a claim that is lost meanwhile');
+	is(call(url('/v1/after/429/30')), 76, '... is told');
+	like($err, qr/^qcall: claim \Q$ENV{Q_CLAIM}\E: lost; .*\nqcall: http.*: status 429: later\n\z/, '... as is what the server said');
+	is(sql("SELECT blocked_ms - $NOW FROM q_rate WHERE kind = 'rate' AND name = 'partner'"), 30000, '... which blocks the rate all the same');
+	is(sql('SELECT state, fence FROM q_job'), 'claimed|2', '... and leaves the job to who has it');
+}
+
 fresh('rate.partner=1/m');
 add('web', url('/v1/ok'));
 add('web', url('/v1/ok'));
@@ -358,6 +403,23 @@ is(sql("SELECT blocked_ms - $NOW FROM q_rate"), 9000, '... a rate is blocked all
 is(sql('SELECT count(*) FROM q_hold'), 0, '... and its place given back');
 is(call(url('/v1/ok'), '--rate', 'partner'), 75, '... for the next');
 nothing_sent();
+fresh('rate.partner.concurrency=1');
+{
+	my $mute = IO::Socket::INET->new(Listen => 4, LocalAddr => '127.0.0.1') or die "listen: $!";
+	spew('payload', '{"url":"http://127.0.0.1:' . $mute->sockport . '/"}');
+	my $pid = fork // die;
+	if ($pid == 0) { open STDIN, '<', 'payload'; open STDERR, '>', 'err'; exec 'qcall', '--insecure-http', '--rate', 'partner' or die }
+	for (1 .. 1000) { last if sql('SELECT count(*) FROM q_hold'); select undef, undef, undef, 0.01 }
+	is(sql('SELECT count(*) FROM q_hold'), 1, 'a place is held during the request');
+	kill 'TERM', $pid;
+	waitpid $pid, 0;
+	is(($? >> 8) . slurp('err'), '143', '... which a signal ends');
+	is(sql('SELECT count(*) FROM q_hold'), 0, '... and the place is free');
+}
+fresh('rate.partner.concurrency=1');
+add('web', url('/v1/ok'));
+is(run('qrate partner -- qwork web -- qcall --insecure-http --rate partner'), 0, 'no place is free');
+is(job(1), 'pending|0|5000', '... asks again soon, for a place may be free long before its lease ends');
 {
 	local $ENV{Q_CLAIM} = '1.1.00000000';
 	fresh();
