@@ -302,10 +302,9 @@ run(void)
 
 	first_ask(&w.from);
 	from = w.from;
+	walk_resume(&w, state.walk);
 	if (src.order == ORDER_OPAQUE)
-		w.pointer = state.cursor != NULL ? strdup(state.cursor) : NULL;
-	else
-		walk_resume(&w, state.walk);
+		w.token = state.cursor != NULL ? strdup(state.cursor) : NULL;
 	if (!src.conditional || state.unmodified >= PLAIN_EACH)
 		state.unmodified = 0;	/* each so many times without, for validators that are broken */
 	else if (w.pointer == NULL) {

@@ -29,9 +29,9 @@ say(struct pager *p, int status, const char *fmt, ...)
 
 /* ---- what is asked ---- */
 
-struct places { const char *v[8]; char number[2][24]; };	/* cursor token page offset size start from to; NULL: unset */
+struct places { const char *v[9]; char number[2][24]; };	/* in the order of NAMES; NULL: unset */
 
-static const char *const NAMES[] = { "cursor", "token", "page", "offset", "size", "start", "from", "to" };
+static const char *const NAMES[] = { "cursor", "token", "page", "offset", "size", "start", "from", "to", "sync" };
 
 static void
 fill(const struct pager *p, const char *query, const char *pointer, struct places *at)
@@ -52,9 +52,10 @@ fill(const struct pager *p, const char *query, const char *pointer, struct place
 		snprintf(at->number[1], sizeof at->number[1], "%" PRId64, s->size);
 		at->v[4] = at->number[1];
 	}
-	at->v[5] = pointer == NULL ? p->start : NULL;
+	at->v[5] = pointer == NULL && p->sync == NULL ? p->start : NULL;
 	at->v[6] = p->from;
 	at->v[7] = p->to;
+	at->v[8] = p->sync;
 }
 
 /* The place that a '{' begins; -1: none. */
@@ -362,7 +363,10 @@ ask(struct pager *p, struct ask *q, bool resuming, struct http_answer *a, struct
 		*doc = (struct span){ NULL, 0 };
 		if (a->kind != HTTP_SAME && a->len > 0 && !json_read(a->body, a->len, doc, &why, &at))
 			*doc = (struct span){ NULL, 0 };
-		if (a->status > 0 && doc->p != NULL && says(p->src->limited, *doc))
+		if (doc->p != NULL && says(p->src->denied, *doc))
+			return say(p, Q_PERM, "credentials refused: %.200s", a->body);
+		if ((doc->p != NULL && says(p->src->limited, *doc)) ||
+		    (a->status >= 400 && p->src->limited_text != NULL && strstr(a->body, p->src->limited_text) != NULL))
 			a->kind = HTTP_LIMITED;
 		if (a->kind == HTTP_OK || a->kind == HTTP_SAME)
 			return Q_OK;

@@ -45,6 +45,8 @@ static const struct field {
 	{ "ok", OBJECT, AT(ok), 0, 0, 0, false },
 	{ "error", POINTER, AT(error), 0, 0, 0, false },
 	{ "limited", OBJECT, AT(limited), 0, 0, 0, false },
+	{ "limited_text", TEXT, AT(limited_text), 0, 0, 0, false },
+	{ "denied", OBJECT, AT(denied), 0, 0, 0, false },
 	{ "gone", ANY, 0, 0, 0, 0, false },
 	{ "cursor", POINTER, AT(cursor), 0, 0, 0, true },
 	{ "cursor_type", ANY, 0, 0, 0, 0, true },
@@ -84,7 +86,7 @@ static const char *const ORDERS[] = { "asc", "desc", "any", "opaque", NULL };
 static const char *const TYPES[] = { "time", "epoch", "epoch_ms", "epoch_us", "int", "decimal", "none", NULL };
 static const char *const NEXTS[] = { "link", "url", "token", "page", "offset", "last", "none", NULL };
 static const char *const MISSING[] = { "fail", "emit", NULL };
-static const char *const PLACES[] = { "cursor", "token", "page", "offset", "size", "start", "from", "to", NULL };
+static const char *const PLACES[] = { "cursor", "token", "page", "offset", "size", "start", "from", "to", "sync", NULL };
 
 struct fault { int status; char *text; size_t size; const struct source *src; };
 
@@ -488,7 +490,7 @@ check_places(const char *key, json_t *texts, struct fault *f)
 			snprintf(word, sizeof word, "%.*s", (int)(end - p - 1), p + 1);
 			if (strspn(word, "abcdefghijklmnopqrstuvwxyz_") == strlen(word) && *word != '\0' && !one_of(PLACES, word, &i))
 				return bad(f, Q_CONFIG, name, "in \"%s\": no placeholder {%s}; there are {cursor} {token} {page} {offset} "
-				    "{size} {start} {from} {to}", key, word);
+				    "{size} {start} {from} {to} {sync}", key, word);
 		}
 	}
 	return true;
@@ -559,6 +561,8 @@ check_whole(struct source *s, struct fault *f)
 		return bad(f, Q_CONFIG, "next", "nothing in \"query\" or \"body\" sends the id of the last item, {token}");
 	if (s->final != NULL && s->order != ORDER_OPAQUE)
 		return bad(f, Q_CONFIG, "final", "is for \"order\": \"opaque\" only");
+	if (s->final != NULL && !s->final_is_url && !names_place(s, "{sync}"))
+		return bad(f, Q_CONFIG, "final", "nothing in \"query\" or \"body\" sends the closing token, {sync}");
 	return true;
 }
 

@@ -53,9 +53,9 @@ enum source_order { ORDER_ASC, ORDER_DESC, ORDER_ANY, ORDER_OPAQUE };
 enum source_next { NEXT_LINK, NEXT_URL, NEXT_TOKEN, NEXT_PAGE, NEXT_OFFSET, NEXT_LAST, NEXT_NONE };
 
 struct source {				/* qpoll(5) says what each means; absent text NULL, absent number -1 */
-	const char *name, *url, *method, *items, *id[4], *cursor, *entity, *more, *done, *error, *final, *start;
+	const char *name, *url, *method, *items, *id[4], *cursor, *entity, *more, *done, *error, *final, *start, *limited_text;
 	const char *rate, *queue, *type, *whoami, *probe, *next_at, *credential;
-	json_t *query, *headers, *body, *ok, *limited, *ignore, *gone;
+	json_t *query, *headers, *body, *ok, *limited, *denied, *ignore, *gone;
 	enum source_order order;
 	enum source_next next;
 	struct cursor_spec spec;
@@ -116,7 +116,7 @@ struct pager {				/* what page_get() keeps between pages, and counts */
 	struct db *db;			/* for the rate; NULL: take none */
 	struct rate_user rate;
 	const char *etag, *modified;	/* sent with the next request if not NULL; page_get() forgets them */
-	const char *start, *from, *to;	/* what {start}, {from}, {to} are; NULL: unset */
+	const char *start, *from, *to, *sync;	/* what {start}, {from}, {to}, {sync} are; NULL: unset */
 	int status;			/* last HTTP status, 0: none */
 	int64_t pages, bytes, waited_ms;
 	bool limited;			/* it ended because the server, or the rate, said "later" */

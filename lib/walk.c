@@ -630,15 +630,26 @@ walking(struct walk *w, bool *enough)
 
 /* ---- opaque tokens (R13) --------------------------------------------------- */
 
+/*
+ * The cursor is a token.  With a closing token of its own ("final") that is the cursor, and those of the pages are positions of
+ * a walk; else each page's is.
+ */
 static int
 opaque(struct walk *w, bool *enough)
 {
+	bool closing = w->src->final != NULL;
 	struct pass p = { .q = NULL };
 	struct page page;
 	const char *to;
+	char *position = NULL;
 	bool end = false;
-	int rc = pass_put(w, &p, 0, w->pointer);
+	int rc;
 
+	if (closing && !w->src->final_is_url)
+		w->pager->sync = w->token;
+	else if (w->pointer == NULL && w->token != NULL && (w->pointer = strdup(w->token)) == NULL)
+		return memory(w);
+	rc = pass_put(w, &p, 0, w->pointer);
 	while (rc == Q_OK && !end) {
 		rc = get(w, NULL, w->pointer, &page, enough);
 		if (rc == Q_NO && !*enough)
@@ -646,13 +657,22 @@ opaque(struct walk *w, bool *enough)
 		if (rc != Q_OK)
 			break;
 		end = page.end;
-		to = end && page.final != NULL ? page.final : page.next;
-		if (end || (rc = pass_put(w, &p, p.n, to)) == Q_OK)
-			rc = store(w, &page, to, NULL, end);
+		to = end && closing ? page.final : page.next;
+		if (end && closing && to == NULL)
+			rc = wrong(w, Q_DATA, "the last page has no closing token at \"%s\" (\"final\")", w->src->final);
+		else if (!end)
+			rc = pass_put(w, &p, p.n, to);
 		free(w->pointer);
-		w->pointer = to != NULL ? strdup(to) : NULL;
+		w->pointer = rc == Q_OK && to != NULL ? strdup(to) : NULL;
+		if (rc == Q_OK && closing && !end && (position = position_text(w)) == NULL)
+			rc = memory(w);
+		if (rc == Q_OK)
+			rc = store(w, &page, closing && !end ? NULL : to, closing ? (end ? "" : position) : NULL, end);
+		free(position);
+		position = NULL;
 		page_free(&page);
 	}
+	w->pager->sync = NULL;
 	pass_free(&p);
 	return rc;
 }
@@ -671,6 +691,7 @@ walk_run(struct walk *w)
 	}
 	free(w->pointer);
 	free(w->high);
-	w->pointer = w->high = NULL;
+	free(w->token);
+	w->pointer = w->high = w->token = NULL;
 	return rc;
 }

@@ -15,7 +15,8 @@ struct walk {
 	struct pager *pager;
 	struct ask from;
 	struct cursor_key until;	/* what is at or above it is not wanted; n 0: no such bound */
-	char *pointer, *high;		/* desc, any: where an earlier walk stopped, and its highest value; opaque: pointer is the token.  Freed by walk_run() */
+	char *pointer, *high;		/* desc, any: where an earlier walk stopped, and its highest value; Freed by walk_run() */
+	char *token;			/* opaque: the cursor.  Freed likewise */
 	bool pointed;			/* the source has shown a pointer, now or earlier: a page without one is the last */
 
 	/* Called before each request.  Q_OK; Q_NO: end here, though there may be more; else the walk ends with it. */

@@ -134,7 +134,7 @@ for my $file ('README', map { "man/$_" } 'q.7', 'qpoll.5', map { "$_.1" } @progs
 	is(join(' ', sort grep { !$is_prog{$_} && !$word{$_} } keys %seen), '', "$file names no program that is not there");
 }
 
-is(join(' ', $q7 =~ /^\.It (\d+(?: , \d+)?)$/mg), join(' ', map { s/,/ ,/r } slurp("$top/README") =~ /^\| (\d[\d, ]*) \|/mg),
+is(join(' ', $q7 =~ /^\.It (\d+(?: , \d+)?)$/mg), join(' ', map { s/ and/ ,/r } (slurp("$top/README") =~ /^## Exit status\n\n(.*?)\n\n/ms)[0] =~ /\b(\d+(?: and \d+)?)\b/g),
     'README and q(7) list the same exit statuses');
 
 # Double-quoted on a command line of qwork they would be expanded too early.
