@@ -663,7 +663,8 @@ http_link(const struct http *h, const char *rel)
 		target = link_target(value, rel);
 	if (target == NULL)
 		return NULL;
-	url = http_resolve(h->url, target);
+	if ((url = http_resolve(h->url, target)) == NULL)
+		return target;		/* no end of the list: the caller is to see it */
 	free(target);
 	return url;
 }

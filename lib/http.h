@@ -75,7 +75,8 @@ const char *http_header(const struct http *, const char *name, int nth);
 
 /*
  * The target of the Link header with this rel (RFC 8288: unquoted rels, several in one value, parameters in any order,
- * several headers), resolved against the answer's URL; the caller frees.  NULL: none.
+ * several headers), resolved against the answer's URL, or as it stands if that may not be asked (http_resolve()); the caller frees.
+ * NULL: none.
  */
 char *http_link(const struct http *, const char *rel);
 
