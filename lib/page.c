@@ -421,6 +421,21 @@ is_json_type(const char *type)
 	    (n == 9 && strncasecmp(type, "text/json", n) == 0);
 }
 
+/* "", [], {} */
+static bool
+is_empty(struct span v)
+{
+	struct span in = { v.p + 1, v.n - 2 };
+
+	if (json_kind(v) == '"')
+		return v.n == 2;
+	if (json_kind(v) != '{' && json_kind(v) != '[')
+		return false;
+	while (in.n > 0 && strchr(" \t\r\n", in.p[in.n - 1]) != NULL)
+		in.n--;
+	return in.n == 0;
+}
+
 /* The shape: a document of the type that was promised, without the marks of an error, and with a list where one is meant to be. */
 static int
 judge(struct pager *p, const struct http_answer *a, struct span doc, struct span *list)
@@ -452,7 +467,7 @@ judge(struct pager *p, const struct http_answer *a, struct span doc, struct span
 	}
 	if (s->error != NULL) {
 		found = json_at(doc, s->error);
-		if (found.p != NULL && json_kind(found) != 'n' && !(json_kind(found) == 'f') && !(found.n == 2 && *found.p != '0')) {
+		if (found.p != NULL && json_kind(found) != 'n' && json_kind(found) != 'f' && !is_empty(found)) {
 			text = json_text(found, &len);
 			say(p, Q_DATA, "%s: the answer is an error: %.200s", shown, text != NULL ? text : "");
 			free(text);
