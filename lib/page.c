@@ -449,7 +449,7 @@ judge(struct pager *p, const struct http_answer *a, struct span doc, struct span
 	char *text;
 
 	http_shown(shown, sizeof shown, a->url);
-	if (a->status != 200)
+	if (a->status != 200)	/* also a 304 that nobody asked for */
 		return say(p, Q_DATA, "%s: status %d, where only 200 has a page", shown, a->status);
 	if (!s->any_type && !is_json_type(type))
 		return say(p, Q_DATA, "%s: the answer is %.80s, not JSON: %.*s", shown, type != NULL ? type : "of no type", a->len < 120 ? (int)a->len : 120, a->body);
@@ -708,6 +708,7 @@ get(struct pager *p, const char *url, const char *query, const char *pointer, st
 	struct http_answer a;
 	struct span doc, list;
 	struct ask q;
+	bool conditional = p->etag != NULL || p->modified != NULL;
 	int rc;
 
 	memset(page, 0, sizeof *page);
@@ -716,7 +717,7 @@ get(struct pager *p, const char *url, const char *query, const char *pointer, st
 	rc = prepare(p, url, query, pointer, &q) ? ask(p, &q, pointer != NULL, &a, &doc) : say(p, Q_TEMP, "out of memory");
 	p->etag = p->modified = NULL;
 	if (rc == Q_OK) {
-		page->unmodified = a.kind == HTTP_SAME;
+		page->unmodified = a.kind == HTTP_SAME && conditional;
 		page->date_ms = a.date_ms;
 		page->bytes = a.len;
 		if (p->src->conditional && pointer == NULL) {
