@@ -823,6 +823,17 @@ hide(char *text, size_t *n, const char *secret)
 		}
 }
 
+size_t
+http_hide(char *text, size_t n, const char *secret)
+{
+	const char *word = strchr(secret, ' ');
+
+	hide(text, &n, secret);
+	if (word != NULL)
+		hide(text, &n, after_blanks(word));
+	return n;
+}
+
 /* The first bytes of a text for people, on one line. */
 static void
 excerpt(FILE *f, const struct http_ask *ask, const char *p, size_t len)
@@ -835,13 +846,10 @@ excerpt(FILE *f, const struct http_ask *ask, const char *p, size_t len)
 		return;
 	memcpy(text, p, n);
 	for (int i = 0; i < ask->nheaders; i++)
-		if (ask->headers[i].secret) {
-			const char *value = ask->headers[i].value, *word = strchr(value, ' ');
-
-			hide(text, &n, value);
-			if (word != NULL)	/* without "Bearer" */
-				hide(text, &n, after_blanks(word));
-		}
+		if (ask->headers[i].secret)
+			n = http_hide(text, n, ask->headers[i].value);
+	if (ask->secret != NULL)
+		n = http_hide(text, n, ask->secret);
 	for (size_t i = 0; i < n; i++) {
 		bool blank = strchr(" \t\r\n", text[i]) != NULL && text[i] != '\0';
 

@@ -24,7 +24,23 @@ say(struct pager *p, int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(p->message + n, sizeof p->message - (size_t)n, fmt, ap);
 	va_end(ap);
+	if (p->src->secret != NULL)
+		p->message[http_hide(p->message, strlen(p->message), p->src->secret)] = '\0';
 	return status;
+}
+
+/* The first bytes of an answer, at most `most`, without the secret, which the server may quote; until the next call. */
+static const char *
+begins(const struct pager *p, const char *text, size_t n, size_t most)
+{
+	static char buf[4096];		/* a secret that is cut off could not be found */
+
+	n = n < sizeof buf ? n : sizeof buf - 1;
+	memcpy(buf, text, n);
+	if (p->src->secret != NULL)
+		n = http_hide(buf, n, p->src->secret);
+	buf[n < most ? n : most] = '\0';
+	return buf;
 }
 
 /* ---- what is asked ---- */
@@ -218,6 +234,7 @@ prepare(struct pager *p, const char *url, const char *query, const char *pointer
 	if (url != NULL && s->secret_query != NULL && s->secret != NULL && !add_query(&a->url, s->secret_query, s->secret))
 		return false;
 	a->http.url = a->url;
+	a->http.secret = s->secret_query != NULL ? s->secret : NULL;
 	json_object_foreach(s->headers, name, v) {
 		typed |= strcasecmp(name, "Content-Type") == 0;
 		add_header(a, name, expand(json_string_value(v), &at, &unset), false);
@@ -452,7 +469,7 @@ judge(struct pager *p, const struct http_answer *a, struct span doc, struct span
 	if (a->status != 200)	/* also a 304 that nobody asked for */
 		return say(p, Q_DATA, "%s: status %d, where only 200 has a page", shown, a->status);
 	if (!s->any_type && !is_json_type(type))
-		return say(p, Q_DATA, "%s: the answer is %.80s, not JSON: %.*s", shown, type != NULL ? type : "of no type", a->len < 120 ? (int)a->len : 120, a->body);
+		return say(p, Q_DATA, "%s: the answer is %.80s, not JSON: %s", shown, type != NULL ? type : "of no type", begins(p, a->body, a->len, 120));
 	if (doc.p == NULL) {
 		json_read(a->body, a->len, &doc, &why, &at);
 		return say(p, Q_DATA, "%s: the answer is no JSON document: at byte %zu of %zu %s", shown, at, a->len, why);
@@ -463,20 +480,21 @@ judge(struct pager *p, const struct http_answer *a, struct span doc, struct span
 
 		json_decref(one);
 		if (!good)
-			return say(p, Q_DATA, "%s: the answer is an error: %s is not what \"ok\" wants: %.200s", shown, pointer, a->body);
+			return say(p, Q_DATA, "%s: the answer is an error: %s is not what \"ok\" wants: %s", shown, pointer, begins(p, a->body, a->len, 200));
 	}
 	if (s->error != NULL) {
 		found = json_at(doc, s->error);
 		if (found.p != NULL && json_kind(found) != 'n' && json_kind(found) != 'f' && !is_empty(found)) {
 			text = json_text(found, &len);
-			say(p, Q_DATA, "%s: the answer is an error: %.200s", shown, text != NULL ? text : "");
+			say(p, Q_DATA, "%s: the answer is an error: %s", shown, text != NULL ? begins(p, text, len, 200) : "");
 			free(text);
 			return Q_DATA;
 		}
 	}
 	*list = json_at(doc, s->items);
 	if (json_kind(*list) != '[')
-		return say(p, Q_DATA, "%s: no array at \"%s\" but %s: %.120s", shown, s->items, list->p == NULL ? "nothing" : "another value", a->body);
+		return say(p, Q_DATA, "%s: no array at \"%s\" but %s: %s", shown, s->items, list->p == NULL ? "nothing" : "another value",
+		    begins(p, a->body, a->len, 120));
 	return Q_OK;
 }
 
@@ -493,8 +511,8 @@ scalar(struct pager *p, struct span item, const char *pointer, const char *what,
 	if (kind == 0 || kind == 'n' || (kind == '"' && at.n == 2))
 		return Q_NO;
 	if (kind != '"' && kind != '0')
-		return say(p, Q_DATA, "item %" PRId64 ": the %s at \"%s\" is neither a text nor a number: %.*s", number, what, pointer,
-		    at.n < 120 ? (int)at.n : 120, at.p);
+		return say(p, Q_DATA, "item %" PRId64 ": the %s at \"%s\" is neither a text nor a number: %s", number, what, pointer,
+		    begins(p, at.p, at.n, 120));
 	if ((*text = json_text(at, &len)) == NULL)
 		return say(p, Q_TEMP, "out of memory");
 	if (strlen(*text) != len)
@@ -510,7 +528,7 @@ read_id(struct pager *p, struct span raw, int64_t number, struct item *it)
 
 	for (int i = 0; i < p->src->nid && rc == Q_OK; i++) {
 		if ((rc = scalar(p, raw, p->src->id[i], "id", number, &part)) == Q_NO)
-			return say(p, Q_DATA, "item %" PRId64 " has no id at \"%s\": %.*s", number, p->src->id[i], raw.n < 120 ? (int)raw.n : 120, raw.p);
+			return say(p, Q_DATA, "item %" PRId64 " has no id at \"%s\": %s", number, p->src->id[i], begins(p, raw.p, raw.n, 120));
 		if (rc == Q_OK && it->id != NULL) {
 			if ((longer = realloc(it->id, strlen(it->id) + strlen(part) + 2)) == NULL)
 				rc = say(p, Q_TEMP, "out of memory");
@@ -646,6 +664,26 @@ same_origin(struct pager *p, const char *base, char **url)
 	return Q_OK;
 }
 
+/* A URL without one of its parameters. */
+static void
+without(char *url, const char *name)
+{
+	size_t n = strlen(name);
+	char *at = strchr(url, '?'), *end;
+
+	for (at += at != NULL; at != NULL; at = *end == '&' ? end + 1 : NULL) {
+		end = at + strcspn(at, "&#");
+		while (strncmp(at, name, n) == 0 && at[n] == '=' && *end == '&') {
+			memmove(at, end + 1, strlen(end));
+			end = at + strcspn(at, "&#");
+		}
+		if (strncmp(at, name, n) == 0 && at[n] == '=') {
+			memmove(at - 1, end, strlen(end) + 1);
+			return;
+		}
+	}
+}
+
 static int
 read_next(struct pager *p, const struct http_answer *a, struct span doc, const char *pointer, struct page *page)
 {
@@ -689,6 +727,8 @@ read_next(struct pager *p, const struct http_answer *a, struct span doc, const c
 	}
 	if (rc != Q_OK)
 		return rc;
+	if (page->next != NULL && s->secret_query != NULL && (s->next == NEXT_LINK || s->next == NEXT_URL))
+		without(page->next, s->secret_query);	/* it is added to each request, and not to be stored */
 	if (said && more && page->next == NULL)
 		return say(p, Q_DATA, "the answer says that more follows, and has no pointer to it");
 	page->end = said ? !more : page->next == NULL;
