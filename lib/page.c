@@ -375,6 +375,7 @@ ask(struct pager *p, struct ask *q, bool resuming, struct http_answer *a, struct
 		if (p->stopped != NULL && p->stopped())
 			return say(p, Q_TEMP, "interrupted");
 		p->status = a->status;
+		http_shown(p->where, sizeof p->where, a->url);
 		p->bytes += (int64_t)a->len;
 		*doc = (struct span){ NULL, 0 };
 		if (a->kind != HTTP_SAME && a->len > 0 && !json_read(a->body, a->len, doc, &why, &at))
@@ -414,6 +415,20 @@ page_ask(struct pager *p, const char *url)
 	rc = prepare(p, url, NULL, NULL, &q) ? ask(p, &q, false, &a, &doc) : say(p, Q_TEMP, "out of memory");
 	ask_free(&q);
 	return rc;
+}
+
+/* What is wrong with an answer is said with its URL. */
+static int
+at_url(struct pager *p, int status)
+{
+	size_t n = strlen(p->src->name) + 2;
+	char rest[sizeof p->message];
+
+	if (status == Q_DATA && strstr(p->message, p->where) == NULL) {
+		snprintf(rest, sizeof rest, "%s", p->message + n);
+		say(p, status, "%s: %s", p->where, rest);
+	}
+	return status;
 }
 
 /* ---- judging ---- */
@@ -770,7 +785,7 @@ get(struct pager *p, const char *url, const char *query, const char *pointer, st
 	ask_free(&q);
 	if (rc != Q_OK)
 		page_free(page);
-	return rc;
+	return at_url(p, rc);
 }
 
 int
