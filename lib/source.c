@@ -88,19 +88,29 @@ static const char *const PLACES[] = { "cursor", "token", "page", "offset", "size
 
 struct fault { int status; char *text; size_t size; const struct source *src; };
 
-/* The line on which a member's name first stands; 0: unknown. */
+/* The line of a member of this name, of the outermost if there are several; 0: unknown. */
 static int
 line_of(const struct source *s, const char *key)
 {
-	char quoted[80], *at;
-	int line = 1;
+	int line = 1, depth = 0, best = 0, at = 0;
+	size_t n = strlen(key);
+	const char *from, *p;
 
-	snprintf(quoted, sizeof quoted, "\"%s\"", key);
-	if (s->text == NULL || (at = strstr(s->text, quoted)) == NULL)
-		return 0;
-	for (const char *p = s->text; p < at; p++)
+	for (p = s->text; *p != '\0'; p++) {
 		line += *p == '\n';
-	return line;
+		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+		if (*p != '"')
+			continue;
+		for (from = ++p; *p != '"' && *p != '\0'; p++)
+			p += *p == '\\' && p[1] != '\0';
+		if (*p == '\0')
+			break;
+		if ((size_t)(p - from) == n && memcmp(from, key, n) == 0 && p[1 + strspn(p + 1, " \t\r\n")] == ':' && (at == 0 || depth < best)) {
+			best = depth;
+			at = line;
+		}
+	}
+	return at;
 }
 
 static bool bad(struct fault *, int status, const char *key, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
