@@ -520,6 +520,7 @@ static bool
 check_whole(struct source *s, struct fault *f)
 {
 	static const char *const NEEDED[] = { "name", "url", "items", "id", "next" };
+	struct cursor_key key;
 	const char *why;
 
 	for (size_t i = 0; i < sizeof NEEDED / sizeof *NEEDED; i++)
@@ -535,6 +536,8 @@ check_whole(struct source *s, struct fault *f)
 		return bad(f, Q_CONFIG, "type", "%s", text_name_fault(s->type));
 	if (!http_url(s->url, s->insecure_http, &why))
 		return bad(f, Q_CONFIG, "url", "%s", why);
+	if (strchr(s->url, '{') != NULL)
+		return bad(f, Q_CONFIG, "url", "placeholders stand in \"query\" or \"body\", not here");
 	if (s->whoami != NULL && (!http_url(s->whoami, s->insecure_http, &why) || !http_same_origin(s->whoami, s->url)))
 		return bad(f, Q_CONFIG, "whoami", "is not a URL of the same origin as \"url\", where the secret goes");
 	if (s->probe != NULL && (!http_url(s->probe, s->insecure_http, &why) || !http_same_origin(s->probe, s->url)))
@@ -557,6 +560,8 @@ check_whole(struct source *s, struct fault *f)
 		return bad(f, Q_CONFIG, NULL, "\"start\" is missing: a value to begin with, \"all\", or \"newest\"");
 	if (s->cursor == NULL && s->start != NULL && strcmp(s->start, "newest") == 0)
 		return bad(f, Q_CONFIG, "start", "newest: only a \"cursor\" says which is the newest");
+	if (s->cursor != NULL && strcmp(s->start, "all") != 0 && strcmp(s->start, "newest") != 0 && !cursor_key(&s->spec, s->start, &key, &why))
+		return bad(f, Q_CONFIG, "start", "'%.120s' %s; or it is \"all\" or \"newest\"", s->start, why);
 	if (s->order == ORDER_ASC && !names_place(s, "{cursor}") && !names_place(s, "{#cursor}"))
 		return bad(f, Q_CONFIG, "order", "asc: nothing in \"query\" or \"body\" asks from the {cursor} on");
 	if (s->next == NEXT_TOKEN && !names_place(s, "{token}"))
