@@ -77,16 +77,22 @@ static _Noreturn void
 fail(int status, const char *message)
 {
 	struct sync_step step = { .outcome = outcome(status), .exit = status };
+	size_t n = strlen(src.name);
+	bool named = strncmp(message, src.name, n) == 0 && message[n] == ':';
 
 	state.run.items = stored.items;
 	state.run.fresh = stored.fresh;
 	state.run.repeated = stored.repeated;
 	state.run.late = stored.late;
 	state.run.future = stored.future;
-	snprintf(state.run.note, sizeof state.run.note, "%s", message);
-	prog_warn("%s", message);
+	snprintf(state.run.note, sizeof state.run.note, "%s%s%s", named ? "" : src.name, named ? "" : ": ", message);
+	prog_warn("%s%s%s", named ? "" : src.name, named ? "" : ": ", message);
 	db_clear(db);
-	if (!dry && sync_step(&state, &step, prog_now()) != Q_OK && db_status(db) != Q_TEMP)
+	if (!dry && sync_step(&state, &step, prog_now()) != Q_OK && state.beaten) {
+		db_clear(db);
+		sync_step(&state, &step, prog_now());
+	}
+	if (!dry && db_status(db) != Q_OK)
 		prog_warn("%s: the run is not recorded: %s", src.name, db_message(db));
 	rate_leave(db, &pager.rate);
 	prog_exit(status);

@@ -19,6 +19,7 @@ struct sync {
 	struct cursor_key key, seen_from;
 	int64_t unmodified, shown_ms, probed_ms, hidden;
 	bool pointed;
+	bool beaten;			/* another run was quicker: a step without page and cursor writes down the run alone */
 	struct sync_run run;
 };
 
