@@ -314,7 +314,7 @@ run(void)
 		walk_resume(&w, state.walk);
 	if (!src.conditional || state.unmodified >= PLAIN_EACH)
 		state.unmodified = 0;	/* each so many times without, for validators that are broken */
-	else if (w.pointer == NULL) {
+	else if (w.pointer == NULL && !dry) {
 		pager.etag = state.etag;
 		pager.modified = state.modified;
 	}
