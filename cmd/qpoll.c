@@ -337,6 +337,7 @@ run(void)
 static _Noreturn void
 newest(void)
 {
+	struct cursor_spec plain = src.spec;
 	struct cursor_key key;
 	struct page page;
 	const struct item *m;
@@ -353,7 +354,8 @@ newest(void)
 		/* The first page of an ascending list is the oldest: the server's own clock says where its newest is. */
 		if (page.date_ms < 0 || !cursor_instant(&src.spec, page.date_ms - src.max_skew_ms, &key))
 			fail(Q_CONFIG, "\"start\": \"newest\" of an ascending list needs times, and a Date header; give a value instead");
-		cursor_render(&src.spec, &key, text);
+		plain.format = NULL;	/* as items have it, not as the query does */
+		cursor_render(&plain, &key, text);
 	}
 	page_free(&page);
 	if (dry) {
