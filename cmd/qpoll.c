@@ -560,6 +560,7 @@ static void
 ready(void)
 {
 	char text[600];
+	const char *why;
 	int64_t ms;
 	int rc;
 
@@ -569,6 +570,15 @@ ready(void)
 			    "if the cursor still fits, or qpoll --reset", src.name);
 			fail(Q_CONFIG, text);
 		}
+		if (state.cursor != NULL && !cursor_key(&src.spec, state.cursor, &state.key, &why)) {
+			snprintf(text, sizeof text, "%s: the stored cursor '%.80s' %s; next: qpoll --set-cursor or --reset", src.name, state.cursor, why);
+			fail(Q_CONFIG, text);
+		}
+		/* Validators and pointers belong to the requests that were. */
+		free(state.etag);
+		free(state.modified);
+		free(state.walk);
+		state.etag = state.modified = state.walk = NULL;
 		snprintf(state.config, sizeof state.config, "%s", src.config);
 	}
 	if (src.max_gap_ms > 0 && state.cursor != NULL && cursor_ms(&src.spec, &state.key, &ms) && ms < prog_now() - src.max_gap_ms) {
