@@ -304,6 +304,7 @@ run(void)
 {
 	struct walk w = { .src = &src, .pager = &pager, .before = before, .store = store, .pointed = state.pointed };
 	struct ask from;
+	char text[600];
 	int rc;
 
 	first_ask(&w.from);
@@ -324,6 +325,11 @@ run(void)
 	if (w.unmodified) {
 		state.unmodified++;
 		close_run(NULL, "unmodified");
+	}
+	if (rc == Q_NO && src.order == ORDER_ASC && state.run.fresh == 0 && state.cursor != NULL && strcmp(state.cursor, state.run.before) == 0) {
+		snprintf(text, sizeof text, "%s: stalled: %" PRId64 " pages (\"max_pages\") held nothing new at %.80s, and more follows; next: raise it%s",
+		    src.name, pager.pages, state.cursor, src.spec.lookback_ms > 0 ? ", or lower \"lookback\"" : "");
+		fail(Q_DATA, text);
 	}
 	if (rc == Q_OK && src.probe != NULL)
 		control(&from);
