@@ -10,11 +10,15 @@ ASC="$(by asc),\"next\":\"link\""
 poll() { qpoll "$@" s.json; }
 poll_to() { qpoll s.json -- "$@"; }
 count() { requests | wc -l | tr -d ' '; }
-asked() { before=$(count); "$@" >out 2>err; got=$?; echo "$got $(($(count) - before))"; }	# CMD...: its exit, and how many requests
+asked() {	# CMD...: its exit, and how many requests
+	before=$(requests | wc -l)
+	"$@" >out 2>err
+	echo "$? $(($(requests | wc -l) - before))"
+}
 last() { requests | tail -n "${1-1}" | cut -f4; }
 cursor() { sql "SELECT coalesce(cursor, '-') FROM q_poll"; }
 arrived() { sql "SELECT group_concat(json_extract(body, '\$.id'), ' ') FROM (SELECT body FROM q_body ORDER BY job)"; }	# in order
-letters() { arrived | tr ' ' '\n' | sort | tr -d '\n'; }
+letters() { sql "SELECT group_concat(i, '') FROM (SELECT json_extract(body, '\$.id') AS i FROM q_body ORDER BY i)"; }	# sorted
 runs() { sql "SELECT outcome || ' ' || exit || ' ' || coalesce(http, '-') FROM q_poll_run ORDER BY id DESC LIMIT ${1-1}"; }
 note() { sql 'SELECT note FROM q_poll_run ORDER BY id DESC LIMIT 1'; }
 quiet() { is "$(cat out err)" '' "... and says nothing"; }
