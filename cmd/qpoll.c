@@ -570,6 +570,7 @@ ready(void)
 	int64_t ms;
 	int rc;
 
+	check(sync_room(&state));
 	if (strcmp(state.config, src.config) != 0) {
 		if (act != ACCEPT && state.cursor != NULL) {
 			snprintf(text, sizeof text, "%s: the source file asks for other items than when the cursor was stored; next: qpoll --accept, "

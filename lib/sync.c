@@ -68,7 +68,6 @@ int
 sync_read(struct sync *p, struct db *db, const struct source *src, const struct pager *pager)
 {
 	struct stmt *s;
-	int64_t crowd;
 
 	memset(p, 0, sizeof *p);
 	p->db = db;
@@ -97,13 +96,20 @@ sync_read(struct sync *p, struct db *db, const struct source *src, const struct 
 	}
 	db_reset(s);
 	snprintf(p->run.before, sizeof p->run.before, "%s", p->cursor != NULL ? p->cursor : "");
-	s = db_prepare(db, CROWD);
-	db_text(s, ":name", src->name);
-	db_int(s, ":most", src->max_seen + 1);
-	if ((crowd = db_only(s)) > src->max_seen)
-		db_fail(db, Q_DATA, "%s: more than %" PRId64 " items are remembered as seen; next: raise \"max_seen\", or lower \"lookback\"",
-		    src->name, src->max_seen);
 	return db_status(db);
+}
+
+int
+sync_room(struct sync *p)
+{
+	struct stmt *s = db_prepare(p->db, CROWD);
+
+	db_text(s, ":name", p->src->name);
+	db_int(s, ":most", p->src->max_seen + 1);
+	if (db_only(s) > p->src->max_seen)
+		db_fail(p->db, Q_DATA, "%s: more than %" PRId64 " items are remembered as seen; next: raise \"max_seen\", or lower \"lookback\"",
+		    p->src->name, p->src->max_seen);
+	return db_status(p->db);
 }
 
 void

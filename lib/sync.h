@@ -26,6 +26,8 @@ struct sync {
 /* What is known of src; also makes the tables.  The caller frees with sync_free(). */
 int sync_read(struct sync *, struct db *, const struct source *, const struct pager *);
 void sync_free(struct sync *);
+/* Q_DATA: more items are remembered than "max_seen" allows. */
+int sync_room(struct sync *);
 
 /* Marks the items that were not seen before, and counts. */
 int sync_fresh(struct sync *, struct page *);

@@ -85,6 +85,20 @@ ask "$url/_put" '[{"id":"e","stamp":1772323270000}]'
 exits 0 '... shows what lies in its minute' poll
 is "$(letters | tr -d abc) $(last)" 'de /items?since=2026-03-01T00%3A01%3A00Z&order=asc&limit=9' '... so it is asked with the beginning of the minute'
 
+# What is remembered has a limit, which does not stand in the way of what helps.
+fresh
+new '{}'
+rows "$ROWS"
+src "$ASC,\"lookback\":\"1h\",\"max_seen\":5"
+exits 0 'more items than max_seen' poll
+exits 65 '... are too many for the next run' poll
+is "$(cat err)" 'qpoll: s: more than 5 items are remembered as seen; next: raise "max_seen", or lower "lookback"' '... which says what to do'
+is "$(runs) $(cursor)" 'failed 65 - 2026-03-01T00:00:05Z' '... and is written down'
+exits 0 '... --status' poll --status
+exits 0 '... --set-cursor' poll --set-cursor 2026-03-01T00:00:04Z
+exits 0 '... --reset' poll --reset
+is "$(sql 'SELECT count(*) FROM q_seen')" 0 '... forgets them'
+
 # Other values, in the query as they came or as the format says.
 values() {	# NAME STAMP MEMBERS WANT-QUERY WANT-CURSOR
 	fresh
