@@ -77,16 +77,22 @@ static _Noreturn void
 fail(int status, const char *message)
 {
 	struct sync_step step = { .outcome = outcome(status), .exit = status };
+	size_t n = strlen(src.name);
+	bool named = strncmp(message, src.name, n) == 0 && message[n] == ':';
 
 	state.run.items = stored.items;
 	state.run.fresh = stored.fresh;
 	state.run.repeated = stored.repeated;
 	state.run.late = stored.late;
 	state.run.future = stored.future;
-	snprintf(state.run.note, sizeof state.run.note, "%s", message);
-	prog_warn("%s", message);
+	snprintf(state.run.note, sizeof state.run.note, "%s%s%s", named ? "" : src.name, named ? "" : ": ", message);
+	prog_warn("%s%s%s", named ? "" : src.name, named ? "" : ": ", message);
 	db_clear(db);
-	if (!dry && sync_step(&state, &step, prog_now()) != Q_OK && db_status(db) != Q_TEMP)
+	if (!dry && sync_step(&state, &step, prog_now()) != Q_OK && state.beaten) {
+		db_clear(db);
+		sync_step(&state, &step, prog_now());
+	}
+	if (!dry && db_status(db) != Q_OK)
 		prog_warn("%s: the run is not recorded: %s", src.name, db_message(db));
 	rate_leave(db, &pager.rate);
 	prog_exit(status);
@@ -298,6 +304,7 @@ run(void)
 {
 	struct walk w = { .src = &src, .pager = &pager, .before = before, .store = store, .pointed = state.pointed };
 	struct ask from;
+	char text[600];
 	int rc;
 
 	first_ask(&w.from);
@@ -307,7 +314,7 @@ run(void)
 		w.token = state.cursor != NULL ? strdup(state.cursor) : NULL;
 	if (!src.conditional || state.unmodified >= PLAIN_EACH)
 		state.unmodified = 0;	/* each so many times without, for validators that are broken */
-	else if (w.pointer == NULL) {
+	else if (w.pointer == NULL && !dry) {
 		pager.etag = state.etag;
 		pager.modified = state.modified;
 	}
@@ -317,6 +324,11 @@ run(void)
 	if (w.unmodified) {
 		state.unmodified++;
 		close_run(NULL, "unmodified");
+	}
+	if (rc == Q_NO && src.order == ORDER_ASC && state.run.fresh == 0 && state.cursor != NULL && strcmp(state.cursor, state.run.before) == 0) {
+		snprintf(text, sizeof text, "%s: stalled: %" PRId64 " pages (\"max_pages\") held nothing new at %.80s, and more follows; next: raise it%s",
+		    src.name, pager.pages, state.cursor, src.spec.lookback_ms > 0 ? ", or lower \"lookback\"" : "");
+		fail(Q_DATA, text);
 	}
 	if (rc == Q_OK && src.probe != NULL)
 		control(&from);
@@ -330,6 +342,7 @@ run(void)
 static _Noreturn void
 newest(void)
 {
+	struct cursor_spec plain = src.spec;
 	struct cursor_key key;
 	struct page page;
 	const struct item *m;
@@ -346,7 +359,8 @@ newest(void)
 		/* The first page of an ascending list is the oldest: the server's own clock says where its newest is. */
 		if (page.date_ms < 0 || !cursor_instant(&src.spec, page.date_ms - src.max_skew_ms, &key))
 			fail(Q_CONFIG, "\"start\": \"newest\" of an ascending list needs times, and a Date header; give a value instead");
-		cursor_render(&src.spec, &key, text);
+		plain.format = NULL;	/* as items have it, not as the query does */
+		cursor_render(&plain, &key, text);
 	}
 	page_free(&page);
 	if (dry) {
@@ -551,15 +565,26 @@ static void
 ready(void)
 {
 	char text[600];
+	const char *why;
 	int64_t ms;
 	int rc;
 
+	check(sync_room(&state));
 	if (strcmp(state.config, src.config) != 0) {
 		if (act != ACCEPT && state.cursor != NULL) {
 			snprintf(text, sizeof text, "%s: the source file asks for other items than when the cursor was stored; next: qpoll --accept, "
 			    "if the cursor still fits, or qpoll --reset", src.name);
 			fail(Q_CONFIG, text);
 		}
+		if (state.cursor != NULL && !cursor_key(&src.spec, state.cursor, &state.key, &why)) {
+			snprintf(text, sizeof text, "%s: the stored cursor '%.80s' %s; next: qpoll --set-cursor or --reset", src.name, state.cursor, why);
+			fail(Q_CONFIG, text);
+		}
+		/* Validators and pointers belong to the requests that were. */
+		free(state.etag);
+		free(state.modified);
+		free(state.walk);
+		state.etag = state.modified = state.walk = NULL;
 		snprintf(state.config, sizeof state.config, "%s", src.config);
 	}
 	if (src.max_gap_ms > 0 && state.cursor != NULL && cursor_ms(&src.spec, &state.key, &ms) && ms < prog_now() - src.max_gap_ms) {

@@ -135,8 +135,9 @@ parse_epoch(const char *s, int64_t units, struct moment *t, const char **why)
 	t->ns = 0;
 	if (n == 0 || (units == 1 ? !fraction(&s, &t->ns) : *s != '\0') || *s != '\0')
 		return false;
-	*why = "is too large for seconds since 1970; is it \"epoch_ms\"?";
-	if (units == 1 && n > 11)
+	*why = units == 1 ? "is too large for seconds since 1970; is it \"epoch_ms\"?" :
+	    units == 1000 ? "is too large for ms since 1970; is it \"epoch_us\"?" : "is too large for us since 1970";
+	if (n > (units == 1 ? 11 : units == 1000 ? 14 : 17))
 		return false;
 	if (minus)
 		v = -v;
@@ -390,7 +391,8 @@ void
 cursor_bound(const struct cursor_spec *spec, const char *text, const struct cursor_key *k, bool back, char *query, struct cursor_key *bound)
 {
 	int64_t grain = spec->granularity_ms > 0 ? spec->granularity_ms : step(spec->format);
-	int64_t less = (spec->shift_ms > 0 ? spec->shift_ms : 0) + (back && spec->lookback_ms > 0 ? spec->lookback_ms : 0), ms, rest;
+	int64_t less = (spec->shift_ms > 0 ? spec->shift_ms : 0) + (back && spec->lookback_ms > 0 ? spec->lookback_ms : 0), ms, rest, east = 0;
+	const char *zone = spec->zone;
 	struct moment t;
 
 	*bound = *k;
@@ -400,8 +402,10 @@ cursor_bound(const struct cursor_spec *spec, const char *text, const struct curs
 	}
 	get_moment(k, &t);
 	ms = t.s * 1000 + t.ns / 1000000 - less;
+	if (spec->format != NULL && zone != NULL)	/* a day begins there at another time */
+		offset(&zone, &east);
 	if (grain > 0) {
-		rest = ms % grain;
+		rest = (ms + east * 1000) % grain;
 		ms -= rest < 0 ? rest + grain : rest;
 		t.ns = 0;
 	}

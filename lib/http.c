@@ -674,7 +674,8 @@ http_link(const struct http *h, const char *rel)
 		target = link_target(value, rel);
 	if (target == NULL)
 		return NULL;
-	url = http_resolve(h->url, target);
+	if ((url = http_resolve(h->url, target)) == NULL)
+		return target;		/* no end of the list: the caller is to see it */
 	free(target);
 	return url;
 }
@@ -833,18 +834,26 @@ hide(char *text, size_t *n, const char *secret)
 		}
 }
 
+size_t
+http_hide(char *text, size_t n, const char *secret)
+{
+	const char *word = strchr(secret, ' ');
+
+	hide(text, &n, secret);
+	if (word != NULL)		/* without "Bearer" */
+		hide(text, &n, after_blanks(word));
+	return n;
+}
+
 /* Without what the server was sent in confidence; what was it may be cut off at the end of text, and is not found there. */
 static void
 hide_secrets(const struct http_ask *ask, char *text, size_t *n)
 {
 	for (int i = 0; i < ask->nheaders; i++)
-		if (ask->headers[i].secret) {
-			const char *value = ask->headers[i].value, *word = strchr(value, ' ');
-
-			hide(text, n, value);
-			if (word != NULL)	/* without "Bearer" */
-				hide(text, n, after_blanks(word));
-		}
+		if (ask->headers[i].secret)
+			*n = http_hide(text, *n, ask->headers[i].value);
+	if (ask->secret != NULL)
+		*n = http_hide(text, *n, ask->secret);
 }
 
 /* The first bytes of a text for people, on one line. */

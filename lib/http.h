@@ -22,6 +22,7 @@ struct http_ask {
 	const char *url;		/* https, or http if insecure; no userinfo */
 	const struct http_header *headers;
 	int nheaders;
+	const char *secret;		/* stands in the url, and is to stay out of messages; NULL: none */
 	const void *body;		/* NULL: none */
 	size_t len;
 	bool insecure;			/* http is allowed */
@@ -75,7 +76,8 @@ const char *http_header(const struct http *, const char *name, int nth);
 
 /*
  * The target of the Link header with this rel (RFC 8288: unquoted rels, several in one value, parameters in any order,
- * several headers), resolved against the answer's URL; the caller frees.  NULL: none.
+ * several headers), resolved against the answer's URL, or as it stands if that may not be asked (http_resolve()); the caller frees.
+ * NULL: none.
  */
 char *http_link(const struct http *, const char *rel);
 
@@ -87,6 +89,9 @@ bool http_same_origin(const char *a, const char *b);
 
 /* Is url at or below prefix: same origin, and path segments that begin with its segments?  Dots and escapes in the path are read first. */
 bool http_within(const char *url, const char *prefix);
+
+/* Stars instead of a secret, and of what follows its first blank ("Bearer ..."), wherever they stand in n bytes; returns how many are left. */
+size_t http_hide(char *text, size_t n, const char *secret);
 
 /* A URL that may be asked: https (or http), a host, no userinfo.  False: *why, a constant. */
 bool http_url(const char *url, bool insecure, const char **why);

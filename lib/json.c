@@ -138,7 +138,7 @@ value(struct scan *s, int depth)
 {
 	if (s->p == s->end)
 		return stop(s, "it is cut off");
-	if (depth > DEPTH_MAX)
+	if (depth == DEPTH_MAX && (*s->p == '{' || *s->p == '['))
 		return stop(s, "nested deeper than 200");
 	switch (*s->p) {
 	case '{': return inside(s, '}', depth + 1);
@@ -301,7 +301,7 @@ json_at(struct span v, const char *pointer)
 		} else if (json_kind(v) == '[' && (size_t)(end - pointer) < sizeof number_text) {
 			memcpy(number_text, pointer, (size_t)(end - pointer));
 			number_text[end - pointer] = '\0';
-			if (text_int(number_text, 0, INT32_MAX, &index)) {
+			if ((number_text[0] != '0' || number_text[1] == '\0') && text_int(number_text, 0, INT32_MAX, &index)) {
 				while (index >= 0 && next(v, NULL, &at))
 					index--;
 				if (index < 0)
@@ -407,7 +407,9 @@ by_key(const void *a, const void *b)
 	const char *p = x->text != NULL ? x->text : x->key.p + 1, *q = y->text != NULL ? y->text : y->key.p + 1;
 	int d = memcmp(p, q, x->len < y->len ? x->len : y->len);
 
-	return d != 0 ? d : (x->len > y->len) - (x->len < y->len);
+	if (d == 0)
+		d = (x->len > y->len) - (x->len < y->len);
+	return d != 0 ? d : (x->v.p > y->v.p) - (x->v.p < y->v.p);	/* a name given twice */
 }
 
 struct canon { struct span except[16]; int n; char *buf; size_t len, cap; };

@@ -24,7 +24,23 @@ say(struct pager *p, int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(p->message + n, sizeof p->message - (size_t)n, fmt, ap);
 	va_end(ap);
+	if (p->src->secret != NULL)
+		p->message[http_hide(p->message, strlen(p->message), p->src->secret)] = '\0';
 	return status;
+}
+
+/* The first bytes of an answer, at most `most`, without the secret, which the server may quote; until the next call. */
+static const char *
+begins(const struct pager *p, const char *text, size_t n, size_t most)
+{
+	static char buf[4096];		/* a secret that is cut off could not be found */
+
+	n = n < sizeof buf ? n : sizeof buf - 1;
+	memcpy(buf, text, n);
+	if (p->src->secret != NULL)
+		n = http_hide(buf, n, p->src->secret);
+	buf[n < most ? n : most] = '\0';
+	return buf;
 }
 
 /* ---- what is asked ---- */
@@ -219,6 +235,7 @@ prepare(struct pager *p, const char *url, const char *query, const char *pointer
 	if (url != NULL && s->secret_query != NULL && s->secret != NULL && !add_query(&a->url, s->secret_query, s->secret))
 		return false;
 	a->http.url = a->url;
+	a->http.secret = s->secret_query != NULL ? s->secret : NULL;
 	json_object_foreach(s->headers, name, v) {
 		typed |= strcasecmp(name, "Content-Type") == 0;
 		add_header(a, name, expand(json_string_value(v), &at, &unset), false);
@@ -359,6 +376,7 @@ ask(struct pager *p, struct ask *q, bool resuming, struct http_answer *a, struct
 		if (p->stopped != NULL && p->stopped())
 			return say(p, Q_TEMP, "interrupted");
 		p->status = a->status;
+		http_shown(p->where, sizeof p->where, a->url);
 		p->bytes += (int64_t)a->len;
 		*doc = (struct span){ NULL, 0 };
 		if (a->kind != HTTP_SAME && a->len > 0 && !json_read(a->body, a->len, doc, &why, &at))
@@ -403,6 +421,20 @@ page_ask(struct pager *p, const char *url)
 	return rc;
 }
 
+/* What is wrong with an answer is said with its URL. */
+static int
+at_url(struct pager *p, int status)
+{
+	size_t n = strlen(p->src->name) + 2;
+	char rest[sizeof p->message];
+
+	if (status == Q_DATA && strstr(p->message, p->where) == NULL) {
+		snprintf(rest, sizeof rest, "%s", p->message + n);
+		say(p, status, "%s: %s", p->where, rest);
+	}
+	return status;
+}
+
 /* ---- judging ---- */
 
 static char *
@@ -425,6 +457,21 @@ is_json_type(const char *type)
 	    (n == 9 && strncasecmp(type, "text/json", n) == 0);
 }
 
+/* "", [], {} */
+static bool
+is_empty(struct span v)
+{
+	struct span in = { v.p + 1, v.n - 2 };
+
+	if (json_kind(v) == '"')
+		return v.n == 2;
+	if (json_kind(v) != '{' && json_kind(v) != '[')
+		return false;
+	while (in.n > 0 && strchr(" \t\r\n", in.p[in.n - 1]) != NULL)
+		in.n--;
+	return in.n == 0;
+}
+
 /* The shape: a document of the type that was promised, without the marks of an error, and with a list where one is meant to be. */
 static int
 judge(struct pager *p, const struct http_answer *a, struct span doc, struct span *list)
@@ -438,10 +485,10 @@ judge(struct pager *p, const struct http_answer *a, struct span doc, struct span
 	char *text;
 
 	http_shown(shown, sizeof shown, a->url);
-	if (a->status != 200)
+	if (a->status != 200)	/* also a 304 that nobody asked for */
 		return say(p, Q_DATA, "%s: status %d, where only 200 has a page", shown, a->status);
 	if (!s->any_type && !is_json_type(type))
-		return say(p, Q_DATA, "%s: the answer is %.80s, not JSON: %.*s", shown, type != NULL ? type : "of no type", a->len < 120 ? (int)a->len : 120, a->body);
+		return say(p, Q_DATA, "%s: the answer is %.80s, not JSON: %s", shown, type != NULL ? type : "of no type", begins(p, a->body, a->len, 120));
 	if (doc.p == NULL) {
 		json_read(a->body, a->len, &doc, &why, &at);
 		return say(p, Q_DATA, "%s: the answer is no JSON document: at byte %zu of %zu %s", shown, at, a->len, why);
@@ -452,20 +499,21 @@ judge(struct pager *p, const struct http_answer *a, struct span doc, struct span
 
 		json_decref(one);
 		if (!good)
-			return say(p, Q_DATA, "%s: the answer is an error: %s is not what \"ok\" wants: %.200s", shown, pointer, a->body);
+			return say(p, Q_DATA, "%s: the answer is an error: %s is not what \"ok\" wants: %s", shown, pointer, begins(p, a->body, a->len, 200));
 	}
 	if (s->error != NULL) {
 		found = json_at(doc, s->error);
-		if (found.p != NULL && json_kind(found) != 'n' && !(json_kind(found) == 'f') && !(found.n == 2 && *found.p != '0')) {
+		if (found.p != NULL && json_kind(found) != 'n' && json_kind(found) != 'f' && !is_empty(found)) {
 			text = json_text(found, &len);
-			say(p, Q_DATA, "%s: the answer is an error: %.200s", shown, text != NULL ? text : "");
+			say(p, Q_DATA, "%s: the answer is an error: %s", shown, text != NULL ? begins(p, text, len, 200) : "");
 			free(text);
 			return Q_DATA;
 		}
 	}
 	*list = json_at(doc, s->items);
 	if (json_kind(*list) != '[')
-		return say(p, Q_DATA, "%s: no array at \"%s\" but %s: %.120s", shown, s->items, list->p == NULL ? "nothing" : "another value", a->body);
+		return say(p, Q_DATA, "%s: no array at \"%s\" but %s: %s", shown, s->items, list->p == NULL ? "nothing" : "another value",
+		    begins(p, a->body, a->len, 120));
 	return Q_OK;
 }
 
@@ -482,8 +530,8 @@ scalar(struct pager *p, struct span item, const char *pointer, const char *what,
 	if (kind == 0 || kind == 'n' || (kind == '"' && at.n == 2))
 		return Q_NO;
 	if (kind != '"' && kind != '0')
-		return say(p, Q_DATA, "item %" PRId64 ": the %s at \"%s\" is neither a text nor a number: %.*s", number, what, pointer,
-		    at.n < 120 ? (int)at.n : 120, at.p);
+		return say(p, Q_DATA, "item %" PRId64 ": the %s at \"%s\" is neither a text nor a number: %s", number, what, pointer,
+		    begins(p, at.p, at.n, 120));
 	if ((*text = json_text(at, &len)) == NULL)
 		return say(p, Q_TEMP, "out of memory");
 	if (strlen(*text) != len)
@@ -499,7 +547,7 @@ read_id(struct pager *p, struct span raw, int64_t number, struct item *it)
 
 	for (int i = 0; i < p->src->nid && rc == Q_OK; i++) {
 		if ((rc = scalar(p, raw, p->src->id[i], "id", number, &part)) == Q_NO)
-			return say(p, Q_DATA, "item %" PRId64 " has no id at \"%s\": %.*s", number, p->src->id[i], raw.n < 120 ? (int)raw.n : 120, raw.p);
+			return say(p, Q_DATA, "item %" PRId64 " has no id at \"%s\": %s", number, p->src->id[i], begins(p, raw.p, raw.n, 120));
 		if (rc == Q_OK && it->id != NULL) {
 			if ((longer = realloc(it->id, strlen(it->id) + strlen(part) + 2)) == NULL)
 				rc = say(p, Q_TEMP, "out of memory");
@@ -635,6 +683,26 @@ same_origin(struct pager *p, const char *base, char **url)
 	return Q_OK;
 }
 
+/* A URL without one of its parameters. */
+static void
+without(char *url, const char *name)
+{
+	size_t n = strlen(name);
+	char *at = strchr(url, '?'), *end;
+
+	for (at += at != NULL; at != NULL; at = *end == '&' ? end + 1 : NULL) {
+		end = at + strcspn(at, "&#");
+		while (strncmp(at, name, n) == 0 && at[n] == '=' && *end == '&') {
+			memmove(at, end + 1, strlen(end));
+			end = at + strcspn(at, "&#");
+		}
+		if (strncmp(at, name, n) == 0 && at[n] == '=') {
+			memmove(at - 1, end, strlen(end) + 1);
+			return;
+		}
+	}
+}
+
 static int
 read_next(struct pager *p, const struct http_answer *a, struct span doc, const char *pointer, struct page *page)
 {
@@ -678,6 +746,8 @@ read_next(struct pager *p, const struct http_answer *a, struct span doc, const c
 	}
 	if (rc != Q_OK)
 		return rc;
+	if (page->next != NULL && s->secret_query != NULL && (s->next == NEXT_LINK || s->next == NEXT_URL))
+		without(page->next, s->secret_query);	/* it is added to each request, and not to be stored */
 	if (said && more && page->next == NULL)
 		return say(p, Q_DATA, "the answer says that more follows, and has no pointer to it");
 	page->end = said ? !more : page->next == NULL;
@@ -697,6 +767,7 @@ get(struct pager *p, const char *url, const char *query, const char *pointer, st
 	struct http_answer a;
 	struct span doc, list;
 	struct ask q;
+	bool conditional = p->etag != NULL || p->modified != NULL;
 	int rc;
 
 	memset(page, 0, sizeof *page);
@@ -705,7 +776,7 @@ get(struct pager *p, const char *url, const char *query, const char *pointer, st
 	rc = prepare(p, url, query, pointer, &q) ? ask(p, &q, pointer != NULL, &a, &doc) : say(p, Q_TEMP, "out of memory");
 	p->etag = p->modified = NULL;
 	if (rc == Q_OK) {
-		page->unmodified = a.kind == HTTP_SAME;
+		page->unmodified = a.kind == HTTP_SAME && conditional;
 		page->date_ms = a.date_ms;
 		page->bytes = a.len;
 		if (p->src->conditional && pointer == NULL) {
@@ -718,7 +789,7 @@ get(struct pager *p, const char *url, const char *query, const char *pointer, st
 	ask_free(&q);
 	if (rc != Q_OK)
 		page_free(page);
-	return rc;
+	return at_url(p, rc);
 }
 
 int

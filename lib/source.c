@@ -90,19 +90,29 @@ static const char *const PLACES[] = { "cursor", "token", "page", "offset", "size
 
 struct fault { int status; char *text; size_t size; const struct source *src; };
 
-/* The line on which a member's name first stands; 0: unknown. */
+/* The line of a member of this name, of the outermost if there are several; 0: unknown. */
 static int
 line_of(const struct source *s, const char *key)
 {
-	char quoted[80], *at;
-	int line = 1;
+	int line = 1, depth = 0, best = 0, at = 0;
+	size_t n = strlen(key);
+	const char *from, *p;
 
-	snprintf(quoted, sizeof quoted, "\"%s\"", key);
-	if (s->text == NULL || (at = strstr(s->text, quoted)) == NULL)
-		return 0;
-	for (const char *p = s->text; p < at; p++)
+	for (p = s->text; *p != '\0'; p++) {
 		line += *p == '\n';
-	return line;
+		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+		if (*p != '"')
+			continue;
+		for (from = ++p; *p != '"' && *p != '\0'; p++)
+			p += *p == '\\' && p[1] != '\0';
+		if (*p == '\0')
+			break;
+		if ((size_t)(p - from) == n && memcmp(from, key, n) == 0 && p[1 + strspn(p + 1, " \t\r\n")] == ':' && (at == 0 || depth < best)) {
+			best = depth;
+			at = line;
+		}
+	}
+	return at;
 }
 
 static bool bad(struct fault *, int status, const char *key, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -512,6 +522,7 @@ static bool
 check_whole(struct source *s, struct fault *f)
 {
 	static const char *const NEEDED[] = { "name", "url", "items", "id", "next" };
+	struct cursor_key key;
 	const char *why;
 
 	for (size_t i = 0; i < sizeof NEEDED / sizeof *NEEDED; i++)
@@ -527,6 +538,8 @@ check_whole(struct source *s, struct fault *f)
 		return bad(f, Q_CONFIG, "type", "%s", text_name_fault(s->type));
 	if (!http_url(s->url, s->insecure_http, &why))
 		return bad(f, Q_CONFIG, "url", "%s", why);
+	if (strchr(s->url, '{') != NULL)
+		return bad(f, Q_CONFIG, "url", "placeholders stand in \"query\" or \"body\", not here");
 	if (s->whoami != NULL && (!http_url(s->whoami, s->insecure_http, &why) || !http_same_origin(s->whoami, s->url)))
 		return bad(f, Q_CONFIG, "whoami", "is not a URL of the same origin as \"url\", where the secret goes");
 	if (s->probe != NULL && (!http_url(s->probe, s->insecure_http, &why) || !http_same_origin(s->probe, s->url)))
@@ -549,6 +562,8 @@ check_whole(struct source *s, struct fault *f)
 		return bad(f, Q_CONFIG, NULL, "\"start\" is missing: a value to begin with, \"all\", or \"newest\"");
 	if (s->cursor == NULL && s->start != NULL && strcmp(s->start, "newest") == 0)
 		return bad(f, Q_CONFIG, "start", "newest: only a \"cursor\" says which is the newest");
+	if (s->cursor != NULL && strcmp(s->start, "all") != 0 && strcmp(s->start, "newest") != 0 && !cursor_key(&s->spec, s->start, &key, &why))
+		return bad(f, Q_CONFIG, "start", "'%.120s' %s; or it is \"all\" or \"newest\"", s->start, why);
 	if (s->order == ORDER_ASC && !names_place(s, "{cursor}") && !names_place(s, "{#cursor}"))
 		return bad(f, Q_CONFIG, "order", "asc: nothing in \"query\" or \"body\" asks from the {cursor} on");
 	if (s->next == NEXT_TOKEN && !names_place(s, "{token}"))

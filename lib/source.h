@@ -117,6 +117,7 @@ struct pager {				/* what page_get() keeps between pages, and counts */
 	struct rate_user rate;
 	const char *etag, *modified;	/* sent with the next request if not NULL; page_get() forgets them */
 	const char *start, *from, *to, *sync;	/* what {start}, {from}, {to}, {sync} are; NULL: unset */
+	char where[256];		/* the last URL that was asked, for messages */
 	int status;			/* last HTTP status, 0: none */
 	int64_t pages, bytes, waited_ms;
 	bool limited;			/* it ended because the server, or the rate, said "later" */

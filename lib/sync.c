@@ -68,7 +68,6 @@ int
 sync_read(struct sync *p, struct db *db, const struct source *src, const struct pager *pager)
 {
 	struct stmt *s;
-	int64_t crowd;
 
 	memset(p, 0, sizeof *p);
 	p->db = db;
@@ -97,13 +96,20 @@ sync_read(struct sync *p, struct db *db, const struct source *src, const struct 
 	}
 	db_reset(s);
 	snprintf(p->run.before, sizeof p->run.before, "%s", p->cursor != NULL ? p->cursor : "");
-	s = db_prepare(db, CROWD);
-	db_text(s, ":name", src->name);
-	db_int(s, ":most", src->max_seen + 1);
-	if ((crowd = db_only(s)) > src->max_seen)
-		db_fail(db, Q_DATA, "%s: more than %" PRId64 " items are remembered as seen; next: raise \"max_seen\", or lower \"lookback\"",
-		    src->name, src->max_seen);
 	return db_status(db);
+}
+
+int
+sync_room(struct sync *p)
+{
+	struct stmt *s = db_prepare(p->db, CROWD);
+
+	db_text(s, ":name", p->src->name);
+	db_int(s, ":most", p->src->max_seen + 1);
+	if (db_only(s) > p->src->max_seen)
+		db_fail(p->db, Q_DATA, "%s: more than %" PRId64 " items are remembered as seen; next: raise \"max_seen\", or lower \"lookback\"",
+		    p->src->name, p->src->max_seen);
+	return db_status(p->db);
 }
 
 void
@@ -268,7 +274,8 @@ begin(struct sync *p, bool adds)
 	s = db_prepare(p->db, GEN);
 	db_text(s, ":name", p->src->name);
 	gen = db_only(s);
-	if (db_status(p->db) == Q_OK && (gen == -1 ? 0 : gen) != p->gen)
+	p->beaten = db_status(p->db) == Q_OK && (gen == -1 ? 0 : gen) != p->gen;
+	if (p->beaten)
 		db_fail(p->db, Q_TEMP, "%s: another run of it was quicker; this one stored nothing more", p->src->name);
 	return db_status(p->db);
 }
@@ -308,13 +315,13 @@ sync_step(struct sync *p, const struct sync_step *step, int64_t now)
 	const char *walk = step->walk == NULL ? p->walk : *step->walk == '\0' ? NULL : step->walk;
 	struct cursor_key key = p->key;
 	size_t fresh = 0;
-	bool new;
+	bool new, alone = p->beaten && step->page == NULL && step->cursor == NULL;
 
 	for (size_t i = 0; step->page != NULL && i < step->page->n; i++)
 		fresh += step->page->items[i].fresh;
 	if (step->cursor != NULL && !cursor_key(&p->src->spec, step->cursor, &key, &why))
 		return db_fail(p->db, Q_BUG, "%s: the cursor '%s' %s", p->src->name, step->cursor, why);
-	if (begin(p, fresh > 0) == Q_OK) {
+	if ((alone ? db_begin(p->db, false) : begin(p, fresh > 0)) == Q_OK) {
 		for (size_t i = 0; fresh > 0 && i < step->page->n && db_status(p->db) == Q_OK; i++)
 			if (step->page->items[i].fresh) {
 				if (p->src->queue != NULL)
@@ -326,7 +333,8 @@ sync_step(struct sync *p, const struct sync_step *step, int64_t now)
 			forget(p, step->cursor, &key);
 		if (fresh > 0)
 			p->shown_ms = now;
-		write_state(p, cursor, &key, walk);
+		if (!alone)
+			write_state(p, cursor, &key, walk);
 		write_run(p, step->outcome != NULL ? step->outcome : "stopped", step->outcome != NULL ? step->exit : Q_TEMP, cursor, now);
 	}
 	if (db_status(p->db) != Q_OK) {

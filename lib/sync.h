@@ -19,12 +19,15 @@ struct sync {
 	struct cursor_key key, seen_from;
 	int64_t unmodified, shown_ms, probed_ms, hidden;
 	bool pointed;
+	bool beaten;			/* another run was quicker: a step without page and cursor writes down the run alone */
 	struct sync_run run;
 };
 
 /* What is known of src; also makes the tables.  The caller frees with sync_free(). */
 int sync_read(struct sync *, struct db *, const struct source *, const struct pager *);
 void sync_free(struct sync *);
+/* Q_DATA: more items are remembered than "max_seen" allows. */
+int sync_room(struct sync *);
 
 /* Marks the items that were not seen before, and counts. */
 int sync_fresh(struct sync *, struct page *);

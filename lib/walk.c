@@ -15,7 +15,7 @@ static int
 wrong(struct walk *w, int status, const char *fmt, ...)
 {
 	size_t size = sizeof w->pager->message;
-	int n = snprintf(w->pager->message, size, "%s: ", w->src->name);
+	int n = snprintf(w->pager->message, size, "%s: %s: ", w->src->name, w->pager->where);
 	va_list ap;
 
 	va_start(ap, fmt);

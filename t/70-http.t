@@ -616,7 +616,8 @@ my @links = (	# RFC 8288 3.5 and 3.4, then what servers send
 	['no end', 'next', 'no', '</p2; rel=next'],
 	['an open quote', 'next', 'no', '</p2>; rel="next'],
 	['nothing', 'next', 'no', ', ,'],
-	['user name', 'next', 'no', '<https://me@example.com/>; rel=next'],
+	['user name: as it stands', 'next', 'https://me@example.com/', '<https://me@example.com/>; rel=next'],
+	['no http: as it stands', 'next', 'file:///etc/passwd', '<file:///etc/passwd>; rel=next'],
 	['a flag before', 'next', 'BASE/p2', '</p2>; flag; rel=next'],
 	['no header', 'next', 'no'],
 );
