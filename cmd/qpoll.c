@@ -72,6 +72,32 @@ outcome(int status)
 	return pager.limited ? "limited" : status == Q_TEMP ? "stopped" : "failed";
 }
 
+/* What qset knows of the credential, when that was refused. */
+static void
+add_credential(char *text, size_t size)
+{
+	static const char *const FIELDS[] = { "expires", "owner", "for" };
+	bool any = false;
+	struct setting set = { .kind = "credential" };
+	const char *known;
+	int64_t when;
+
+	snprintf(set.name, sizeof set.name, "%s", src.credential);
+	db_clear(db);
+	for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++) {
+		size_t n = strlen(text);
+
+		snprintf(set.field, sizeof set.field, "%s", FIELDS[i]);
+		if (setting_get(db, &set, &known, &when) == Q_OK) {
+			if (any)
+				snprintf(text + n, size - n, ", %s %s", FIELDS[i], known);
+			else
+				snprintf(text + n, size - n, "; credential %s: %s %s", src.credential, FIELDS[i], known);
+			any = true;
+		}
+	}
+}
+
 /* Write the run down, whatever became of it, and say so. */
 static _Noreturn void
 fail(int status, const char *message)
@@ -86,7 +112,9 @@ fail(int status, const char *message)
 	state.run.late = stored.late;
 	state.run.future = stored.future;
 	snprintf(state.run.note, sizeof state.run.note, "%s%s%s", named ? "" : src.name, named ? "" : ": ", message);
-	prog_warn("%s%s%s", named ? "" : src.name, named ? "" : ": ", message);
+	if (status == Q_PERM && src.credential != NULL)
+		add_credential(state.run.note, sizeof state.run.note);
+	prog_warn("%s", state.run.note);
 	db_clear(db);
 	if (!dry && sync_step(&state, &step, prog_now()) != Q_OK && state.beaten) {
 		db_clear(db);

@@ -773,7 +773,7 @@ get(struct pager *p, const char *url, const char *query, const char *pointer, st
 	memset(page, 0, sizeof *page);
 	p->limited = false;
 	p->pages++;
-	rc = prepare(p, url, query, pointer, &q) ? ask(p, &q, pointer != NULL, &a, &doc) : say(p, Q_TEMP, "out of memory");
+	rc = prepare(p, url, query, pointer, &q) ? ask(p, &q, pointer != NULL || p->sync != NULL, &a, &doc) : say(p, Q_TEMP, "out of memory");
 	p->etag = p->modified = NULL;
 	if (rc == Q_OK) {
 		page->unmodified = a.kind == HTTP_SAME && conditional;

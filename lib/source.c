@@ -576,8 +576,9 @@ check_whole(struct source *s, struct fault *f)
 		return bad(f, Q_CONFIG, "next", "nothing in \"query\" or \"body\" sends the id of the last item, {token}");
 	if (s->final != NULL && s->order != ORDER_OPAQUE)
 		return bad(f, Q_CONFIG, "final", "is for \"order\": \"opaque\" only");
-	if (s->final != NULL && !s->final_is_url && !names_place(s, "{sync}"))
-		return bad(f, Q_CONFIG, "final", "nothing in \"query\" or \"body\" sends the closing token, {sync}");
+	s->closing = names_place(s, "{sync}");
+	if (s->closing && (s->final == NULL || s->final_is_url))
+		return bad(f, Q_CONFIG, NULL, "{sync} is the closing token, which \"final\": \"token:/POINTER\" gives");
 	return true;
 }
 

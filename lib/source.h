@@ -59,7 +59,7 @@ struct source {				/* qpoll(5) says what each means; absent text NULL, absent nu
 	enum source_order order;
 	enum source_next next;
 	struct cursor_spec spec;
-	bool insecure_http, redirects, stable, conditional, any_type, emit_missing, final_is_url;
+	bool insecure_http, redirects, stable, conditional, any_type, emit_missing, final_is_url, closing;
 	int nid;
 	int64_t size, first_page, max_pages, max_empty, max_seen, max_body, priority, retries;
 	int64_t cap, max_skew_ms, max_gap_ms, max_wait_ms, timeout_ms;

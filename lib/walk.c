@@ -631,13 +631,13 @@ walking(struct walk *w, bool *enough)
 /* ---- opaque tokens (R13) --------------------------------------------------- */
 
 /*
- * The cursor is a token.  With a closing token of its own ("final") that is the cursor, and those of the pages are positions of
- * a walk; else each page's is.
+ * The cursor is a token.  If the API wants its closing token beside those of the pages ({sync}), that is the cursor, and they are
+ * positions of a walk; else each page's is.
  */
 static int
 opaque(struct walk *w, bool *enough)
 {
-	bool closing = w->src->final != NULL;
+	bool closing = w->src->closing;
 	struct pass p = { .q = NULL };
 	struct page page;
 	const char *to;
@@ -645,7 +645,7 @@ opaque(struct walk *w, bool *enough)
 	bool end = false;
 	int rc;
 
-	if (closing && !w->src->final_is_url)
+	if (closing)
 		w->pager->sync = w->token;
 	else if (w->pointer == NULL && w->token != NULL && (w->pointer = strdup(w->token)) == NULL)
 		return memory(w);
@@ -657,7 +657,7 @@ opaque(struct walk *w, bool *enough)
 		if (rc != Q_OK)
 			break;
 		end = page.end;
-		to = end && closing ? page.final : page.next;
+		to = end && page.final != NULL ? page.final : closing && end ? NULL : page.next;
 		if (end && closing && to == NULL)
 			rc = wrong(w, Q_DATA, "the last page has no closing token at \"%s\" (\"final\")", w->src->final);
 		else if (!end)

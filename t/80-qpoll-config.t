@@ -156,7 +156,7 @@ is_bad '"gone":["410"]' 'has what is no HTTP status'
 is_bad '"ignore":"/x"' 'is not an array of at most 16'
 is_bad '"body":"x"' 'is neither an object nor an array'
 src "$ASC"
-file "$(sed 's/{cursor}/{cursr}/; s/"query":{/&\n/' good.json)" 'a placeholder that is none' ':2: "since": in "query": no placeholder {cursr}; there are {cursor} {token} {page} {offset} {size} {start} {from} {to}'
+file "$(sed 's/{cursor}/{cursr}/; s/"query":{/&\n/' good.json)" 'a placeholder that is none' ':2: "since": in "query": no placeholder {cursr}; there are {cursor} {token} {page} {offset} {size} {start} {from} {to} {sync}'
 file "$(sed 's/{cursor}/x/; s/"order":"asc","query"/\n&/' good.json)" 'a query without the cursor' ':2: "order": asc: nothing in "query" or "body" asks from the {cursor} on'
 file "$(sed 's/"start":"all",//' good.json)" 'no start' ': "start" is missing: a value to begin with, "all", or "newest"'
 file "$(sed 's/"cursor":"[^"]*",//' good.json)" 'no cursor' ': "cursor" is missing, the pointer to the value in an item that grows; a list without one is "order": "any"'

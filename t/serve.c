@@ -8,7 +8,7 @@
  * GET /items (or POST with a JSON object of the same, also below "variables") takes
  *	since, until	rows with since <= stamp < until, in the stamps' own form
  *	order		asc, desc, any, asc-pages (rising pages, falling inside); what falls together goes by id
- *	limit, offset, page (from 1), after (an id), token (what an answer gave)
+ *	limit, offset, page (from 1), after (an id), token (what an answer gave), sync (the same, when there is no token)
  * Any other path answers {"ok":true}.  All but these control requests are counted, logged and subject to the switches:
  *	/_set, /_put	an array of rows, which replace all, or are inserted or updated
  *			{"id", "stamp" ms [now], "version" [old + 1], "more": "\"a\":1.10" [none], "text": all of it instead}
@@ -374,7 +374,7 @@ static void
 make_page(struct ask *a, struct page *p, bool blind)
 {
 	bool sync = is(a, "style", "sync"), changes = false, key = false, unfiltered = on(a, "unfiltered");
-	const char *order = arg(a, "order"), *s = arg(a, "token"), *id = "", *after = arg(a, "after");
+	const char *order = arg(a, "order"), *s = arg(a, "token") != NULL ? arg(a, "token") : arg(a, "sync"), *id = "", *after = arg(a, "after");
 	int64_t since = INT64_MIN, until = INT64_MAX, limit, offset = 0, place = 0, cap = number(a, "cap", INT64_MAX), loop;
 	size_t i, from = 0, first = 0, shown = 0, *hit = NULL;
 	char *end = NULL;

@@ -1,0 +1,61 @@
+#!/bin/sh
+# qpoll: what only the body tells, whose credential it is, and a closing token beside those of the pages.
+. "${0%/*}/lib.sh"
+[ -x "$t/serve" ] || skip_all 't/serve is not built'
+serve
+qinit
+src() { echo "{\"name\":\"s\",\"url\":\"$url/items\",\"insecure_http\":true,\"items\":\"/items\",\"id\":\"/id\",\"queue\":\"q\",$1}" >s.json; }
+asc='"query":{"since":"{cursor}","order":"asc","limit":3},"cursor":"/updated_at","order":"asc","next":"link","start":"all"'
+rows '[{"id":"a","stamp":1777600000000},{"id":"b","stamp":1777600001000},{"id":"c","stamp":1777600002000},{"id":"d","stamp":1777600003000}]' >/dev/null
+
+src "$asc,\"limited_text\":\"secondary rate limit\",\"max_wait\":\"1s\""
+mode '{"status":403,"body":{"message":"You have exceeded a secondary rate limit"}}' >/dev/null
+exits 75 'a limit that only words tell' qpoll s.json
+is "$(cat err)" 'qpoll: s: limited: status 403 asks to wait 1m' '... is one'
+mode '{"status":403,"body":{"message":"no such right"}}' >/dev/null
+exits 77 'other words' qpoll s.json
+mode '{"status":200,"body":{"items":[],"note":"secondary rate limit"}}' >/dev/null
+exits 0 'the same words in an answer that is none' qpoll s.json
+
+src "$asc,\"denied\":{\"/error\":\"invalid_auth\"},\"auth\":{\"credential\":\"partner\"}"
+mode '{"status":null,"body":{"ok":false,"error":"invalid_auth"}}' >/dev/null
+exits 77 'a refusal that only the body tells' qpoll s.json
+is "$(cat err)" 'qpoll: s: credentials refused: {"ok":false,"error":"invalid_auth"}' '... is one'
+qset credential.partner.expires=2026-05-31 credential.partner.owner=ana
+exits 77 'with a credential that qset knows' qpoll s.json
+is "$(cat err)" 'qpoll: s: credentials refused: {"ok":false,"error":"invalid_auth"}; credential partner: expires 2026-05-31, owner ana' '... it is told'
+is "$(sql 'SELECT count(*) FROM q_job; SELECT cursor FROM q_poll; SELECT outcome, exit FROM q_poll_run WHERE id = 5')" "0
+
+failed|77" '... and nothing moved'
+
+# ---- a closing token of its own ----
+
+mode '{"status":null,"body":null,"style":"sync","shape":{"items":"{items}","t":"{token}","f":"{final}"}}' >/dev/null
+src '"order":"opaque","query":{"sync":"{sync}","token":"{token}","limit":3},"next":"token:/t","final":"token:/f"'
+qpoll --reset s.json
+ask "$url/_new" '{"style":"sync","shape":{"items":"{items}","t":"{token}","f":"{final}"}}' >/dev/null
+asked() { requests | cut -f 4 | tail -n "$1" | tr '\n' ' '; }
+exits 0 'a first run' qpoll s.json
+is "$(asked 2)" '/items?limit=3 /items?token=f3&limit=3 ' '... without it'
+is "$(sql 'SELECT cursor, walk FROM q_poll; SELECT count(*) FROM q_job')" 'q4|
+4' '... keeps it'
+ask "$url/_put" '[{"id":"e","stamp":1777600004000},{"id":"f","stamp":1777600004000},{"id":"g","stamp":1777600004000},{"id":"h","stamp":1777600004000}]' >/dev/null
+exits 0 'the next' qpoll s.json
+is "$(asked 2)" '/items?sync=q4&limit=3 /items?sync=q4&token=q7&limit=3 ' '... sends it with every page'
+is "$(sql 'SELECT cursor FROM q_poll; SELECT count(*) FROM q_job')" 'q8
+8' '... and keeps the new one'
+ask "$url/_put" '[{"id":"i","stamp":1777600004000},{"id":"j","stamp":1777600004000},{"id":"k","stamp":1777600004000},{"id":"l","stamp":1777600004000}]' >/dev/null
+src '"order":"opaque","query":{"sync":"{sync}","token":"{token}","limit":3},"next":"token:/t","final":"token:/f","max_pages":1'
+exits 0 'a run that ends half way' qpoll s.json
+is "$(sql 'SELECT cursor, walk FROM q_poll')" 'q8|{"pointer":"q11"}' '... keeps the old one, and its place'
+exits 0 'the one after it' qpoll s.json
+is "$(asked 1)" '/items?sync=q8&token=q11&limit=3 ' '... goes on there'
+is "$(sql 'SELECT cursor, walk FROM q_poll; SELECT count(*), count(DISTINCT key) FROM q_job')" 'q12|
+12|12' '... to the end'
+mode '{"void":100}' >/dev/null
+exits 78 'a void token' qpoll s.json
+like "$(cat err)" 'the token is void \(status 410\), the API wants a new beginning; next: qpoll --reset$' '... says what to do'
+src '"order":"opaque","query":{"sync":"{sync}","token":"{token}","limit":3},"next":"token:/t"'
+exits 78 '{sync} without a closing token' qpoll s.json
+like "$(cat err)" '\{sync\} is the closing token, which "final": "token:/POINTER" gives$' '... says so'
+done_testing
