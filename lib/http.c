@@ -982,6 +982,7 @@ static void
 set_options(struct http *h, const struct http_ask *ask, const char *method, struct curl_slist *list, int64_t left_ms)
 {
 	CURL *c = h->curl;
+	const char *ca = getenv("SSL_CERT_FILE");	/* which the tools of a host with a CA of its own look at; libcurl does not */
 	bool head = strcmp(method, "HEAD") == 0, sends = !head &&
 	    (ask->body != NULL || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 || strcmp(method, "PATCH") == 0);
 
@@ -1005,6 +1006,8 @@ set_options(struct http *h, const struct http_ask *ask, const char *method, stru
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, h);
 	curl_easy_setopt(c, CURLOPT_HTTPHEADER, list);
+	if (ca != NULL && *ca != '\0')
+		curl_easy_setopt(c, CURLOPT_CAINFO, ca);
 	if (ask->stopped != NULL) {
 		curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
 		curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, stop);
