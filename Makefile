@@ -82,7 +82,7 @@ lint: lib/schema.c
 	mandoc -T lint -W warning $(MAN)
 	cat lib/schema.sql lib/outbox.sql lib/poll.sql | sqlite3 -bail :memory:
 
-bench: all
+bench: all t/serve
 	PATH="$(CURDIR)/cmd:$$PATH" t/bench/run
 storm: all $(UNIT)
 	PATH="$(CURDIR)/cmd:$$PATH" t/storm/run

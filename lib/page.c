@@ -296,7 +296,7 @@ token(void *arg)
 		return Q_OK;
 	p->rate.name = p->src->rate;
 	while ((rc = rate_try(p->db, &p->rate, now = when_now(), &at)) == Q_NO) {
-		int64_t wait = at == INT64_MAX ? 1000 : at - now, spent = when_elapsed() - from;
+		int64_t wait = at == INT64_MAX || p->rate.crowded ? 1000 : at - now, spent = when_elapsed() - from;
 
 		if (wait + spent > p->src->max_wait_ms) {
 			p->limited = true;
