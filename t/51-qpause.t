@@ -1,10 +1,10 @@
 #!/bin/sh
 # qpause: what is listed and said, and that nothing is claimed from the moment it returns until the pause is lifted.
-# Sizes: JOBS that three loops drain, RUNS of a handler.
+# Sizes: JOBS that three loops drain, RUNS of a handler; `make storm` takes 50,000 and 800.
 . "${0%/*}/lib.sh"
 export Q_BOOT=b1:1000000
 
-jobs=${JOBS:-50000} runs=${RUNS:-800}
+jobs=${JOBS:-10000} runs=${RUNS:-150}
 fresh() { rm -f q.db*; qinit; }
 rows() { sql 'SELECT * FROM q_setting ORDER BY 1, 2, 3'; }
 said() { is "$(cat out err)" "$1" "... ${2-with one line}"; }
