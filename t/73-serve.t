@@ -95,7 +95,7 @@ is "$(head_of '/items?offset=7' Link)" "<$url/items?offset=7>; rel=\"next\"" 'a 
 mode '{"always":"empty"}'
 is "$(head_of '/items?offset=7' Link)$(head_of '/items?offset=6' Link)" "<$url/items?offset=7>; rel=\"next\"" '... not after an empty page'
 new '{}'
-script '[{"at":2,"mode":{"empty":true}}]'
+scripted '[{"at":2,"mode":{"empty":true}}]'
 is "$(walk '?limit=3' link)" "$ALL" 'an empty page in between'
 is "$(requests | tail -n 4 | cut -f4 | sed 's/~.*&/~N\&/')" '/items?limit=3
 /items?offset=3&limit=3
@@ -159,7 +159,7 @@ items '' >got
 printf 'a\0b   ' | cmp -s - got
 ok $? 'the bytes of a file, blanks behind'
 new '{}'
-script '[{"at":1,"to":2,"mode":{"status":500}},{"at":2,"put":[{"id":"h","stamp":1772323206000}],"del":["g"]}]'
+scripted '[{"at":1,"to":2,"mode":{"status":500}},{"at":2,"put":[{"id":"h","stamp":1772323206000}],"del":["g"]}]'
 is "$(status) $(status) $(status) $(items '' | ids)" '500 500 200 a b c d e f h ' 'a script'
 new '{"paths":{"/who":{"status":403}}}'
 is "$(status /who) $(status /items) $(ask "$url/else" x)" '403 200 {"ok":true}' 'a path of its own'
@@ -224,7 +224,7 @@ is "$(slow)" "$(head -c $((size / 2)) whole)slow" 'half, and then nothing'
 new '{}'
 victim() {	# SCRIPT: how often the victim was answered before it died
 	rm -f pid
-	script "$1"
+	scripted "$1"
 	sh -c 'echo $$ >pid.new; mv pid.new pid; while :; do "$0" "$1" >/dev/null; echo >>answers; done' "$t/serve" "$url/items" 2>/dev/null &
 	wait $! 2>/dev/null
 	echo $?

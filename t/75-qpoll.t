@@ -358,11 +358,11 @@ for order in asc desc; do
 		src "$(by $order),\"next\":\"link\""
 		i=0
 		while [ $((i += 1)) -le 6 ]; do
-			script "[{\"at\":$(((i + 1) / 2)),\"kill\":\"$PWD/pid\",\"when\":\"$when\"}]"
+			scripted "[{\"at\":$(((i + 1) / 2)),\"kill\":\"$PWD/pid\",\"when\":\"$when\"}]"
 			sh -c 'echo $$ >pid.new; mv pid.new pid; exec qpoll s.json' 2>/dev/null
 			[ $? -eq 137 ] || break
 		done
-		script '[]'
+		scripted '[]'
 		poll
 		is "$(letters)" abcdefg "kill -9 $when the answer to each request, $order: $((i - 1)) kills"
 	done

@@ -164,7 +164,7 @@ qrate --block 0 api
 unset Q_NOW			# it waits by the clock of the machine
 new '{}'
 for hint in 0.2 0 '{imf+0}' '{imf-9}'; do
-	script "[{\"at\":1,\"mode\":{\"status\":429,\"headers\":{\"Retry-After\":\"$hint\"}}}]"
+	scripted "[{\"at\":1,\"mode\":{\"status\":429,\"headers\":{\"Retry-After\":\"$hint\"}}}]"
 	is "$(asked poll)" '0 2' "Retry-After: $hint is waited for"
 	[ "$hint" = 0.2 ] && is "$(sql 'SELECT waited_ms, outcome FROM q_poll_run ORDER BY id DESC LIMIT 1')" '1000|nothing' '... rounded up'
 done

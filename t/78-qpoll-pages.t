@@ -61,7 +61,7 @@ for style in page offset; do
 		new "{\"style\":\"$style\"}"
 		ten
 		src "$(by asc ",\"$style\":\"{$style}\""),\"next\":\"$style\""
-		script "[{\"at\":$at,\"put\":[{\"id\":\"t01\",\"stamp\":1772323210000}]},{\"at\":$((at + 2)),\"del\":[\"t02\"]}]"
+		scripted "[{\"at\":$at,\"put\":[{\"id\":\"t01\",\"stamp\":1772323210000}]},{\"at\":$((at + 2)),\"del\":[\"t02\"]}]"
 		poll 2>err || cat err
 		is "$(letters) $(cursor)" "$SHIFTED 2026-03-01T00:00:10Z" "$style numbers shift before request $at: nothing is missed"
 	done
@@ -98,12 +98,12 @@ ends() {	# CODE NAME SWITCHES MEMBERS QUERY
 }
 ends 0 'empty pages with a token' "$TOKEN" '"next":"token:/t","stable":true' ',"token":"{token}"'
 fresh
-script '[{"at":2,"mode":{"empty":true}},{"at":3,"mode":{"empty":true}}]'
+scripted '[{"at":2,"mode":{"empty":true}},{"at":3,"mode":{"empty":true}}]'
 exits 0 '... are no end' poll
 is "$(letters)" abcdefg '... all'
 fresh
 mode '{"empty":true}'
-script '[]'
+scripted '[]'
 src "$(by asc ',"token":"{token}"'),\"next\":\"token:/t\",\"stable\":true,\"max_empty\":3"
 exits 65 '... unless they are too many' poll
 is "$(cat err)" "qpoll: s: $url/items: more than 3 empty pages in a row, each with a pointer to the next (\"max_empty\")" '... which is said'

@@ -103,5 +103,5 @@ serve() {
 ask() { "$t/serve" "$@"; }	# [-i] [-H 'NAME: VALUE'] URL [BODY]
 mode() { ask "$url/_mode" "$1"; }	# the switches of t/serve.c, added to those in force
 rows() { ask "$url/_set" "$1"; }	# '[{"id":"a","stamp":1772323200000}, ...]' instead of all that are there
-script() { ask "$url/_script" "$1"; }
+scripted() { ask "$url/_script" "$1"; }
 requests() { ask "$url/_log"; }
