@@ -55,6 +55,7 @@ sub plans {
 my %exempt = (
 	'job.c REBOOT' => [ 'SCAN q_job USING INDEX q_job_lease' ],	# live claims, once a boot
 	'claim.c LIVE' => [ 'SCAN (subquery-1)' ],			# as many live claims as the cap
+	'backfill.c DEPTH' => [ 'SCAN (subquery-2)' ],			# as many as it waits for
 	'sync.c CROWD' => [ 'SCAN (subquery-1)' ],			# as many as may be remembered, once a run
 	'rate.c REBOOT' => [ 'SCAN q_rate' ],				# buckets in use, once a boot
 	'setting.c ALL' => [ 'SCAN q_setting' ],			# it is to print them all
