@@ -430,6 +430,8 @@ find_plan(void)
 			prog_die(Q_CONFIG, "%s: there is a plan from %s to %s that is not done; next: qbackfill --status, or --drop", name,
 			    plan_value(&plan, plan.start, a), plan_value(&plan, plan.stop, b));
 		there = false;
+		want.stop = 0;
+		parse(&want);
 	}
 	if (there && (api == NULL) != (plan.config[0] == '\0'))
 		prog_die(Q_CONFIG, "%s: the plan was made for a %s; next: qbackfill --drop", name, api != NULL ? "command" : "source");

@@ -87,20 +87,14 @@ ask_at(const struct walk *w, const struct item *it, struct ask *q)
 	cursor_bound(&w->src->spec, it->cursor, &it->key, false, q->text, &q->key);
 }
 
-static bool
-same_ask(const struct ask *a, const struct ask *b)
-{
-	return a->set == b->set && (!a->set || cursor_compare(&a->key, &b->key) == 0);
-}
-
-/* Does it ask with the same value as q? */
+/* Would asking from it on not get ahead of q?  With a shift it may even go back. */
 static bool
 inside(const struct walk *w, const struct item *it, const struct ask *q)
 {
 	struct ask at;
 
 	ask_at(w, it, &at);
-	return same_ask(&at, q);
+	return q->set && cursor_compare(&at.key, &q->key) <= 0;
 }
 
 const struct item *
