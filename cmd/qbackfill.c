@@ -57,7 +57,7 @@ static struct plan_count count;
 static struct window win;
 static struct window_ask range;
 static const char *name, *from, *to, *step;
-static bool json, newest, retry, verbose, pointed;
+static bool json, newest, retry, verbose, pointed, told_to_end;
 static int act;
 static int64_t reserve = -1, depth = -1, lease_ms = 5 * 60 * 1000, fence, kept_at, began_at, told_at, begun_with;
 
@@ -169,6 +169,18 @@ held_up(void)
 	return NULL;
 }
 
+/* During a request: the first signal lets it end, so that its page is kept, the second does not. */
+static bool
+broken(void)
+{
+	prog_poll(NULL, 0, 0);
+	if (prog_signal != 0 && !told_to_end) {
+		told_to_end = true;
+		prog_signal = 0;
+	}
+	return prog_signal != 0;
+}
+
 /* Before each request and each window, and while it waits; true: a signal came. */
 static bool
 stopped(void)
@@ -178,7 +190,7 @@ stopped(void)
 
 	for (;;) {
 		prog_poll(NULL, 0, 0);
-		if (prog_signal != 0)
+		if (told_to_end || prog_signal != 0)
 			return true;
 		if (when_elapsed() - kept_at > lease_ms / 3) {
 			check(db_begin(db, false));
@@ -613,7 +625,7 @@ main(int argc, char *argv[])
 	db = prog_open(DB_STAY);
 	if (act != 0)
 		do_act();
-	pager = (struct pager){ .src = &src, .db = db, .stopped = stopped, .rate = { .name = src.rate, .worker = prog_worker(), .lease_ms = lease_ms } };
+	pager = (struct pager){ .src = &src, .db = db, .stopped = stopped, .broken = broken, .rate = { .name = src.rate, .worker = prog_worker(), .lease_ms = lease_ms } };
 	prog_check(db, db_poll_tables(db));
 	if (api != NULL) {
 		prog_check(db, sync_read(&state, db, &src, &pager));

@@ -339,6 +339,7 @@ window_ask(const struct plan *p, const struct source *src, const struct window *
 	json_decref(at);
 	walk_resume(w, win->walk);
 	w->depth = w->pointer != NULL ? win->items : 0;
+	w->pointed |= w->pointer != NULL;
 }
 
 /* ---- one process ---- */

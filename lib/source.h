@@ -130,7 +130,8 @@ struct pager {				/* what page_get() keeps between pages, and counts */
 	int status;			/* last HTTP status, 0: none */
 	int64_t pages, bytes, waited_ms;
 	bool limited;			/* it ended because the server, or the rate, said "later" */
-	bool (*stopped)(void);		/* asked while it waits */
+	bool (*stopped)(void);		/* asked before each request, and while it waits for one */
+	bool (*broken)(void);		/* asked during a request; true: it ends without an answer */
 	char message[HTTP_WHY_MAX + 256];
 };
 
