@@ -440,16 +440,15 @@ cursor_render(const struct cursor_spec *spec, const struct cursor_key *k, char *
 void
 cursor_upper(const struct cursor_spec *spec, int64_t ms, char *query)
 {
-	int64_t grain = cursor_grain(spec), shown = step(spec->format), secs = 0;
+	int64_t steps[2] = { cursor_grain(spec), step(spec->format) }, east = 0, rest;
 	const char *zone = spec->zone;
 	struct cursor_key key;
 
-	if (grain > 0 && ms % grain > 0)
-		ms += grain - ms % grain;
-	if (zone != NULL)
-		offset(&zone, &secs);
-	if (shown > 0 && (ms + secs * 1000) % shown != 0)	/* the format cuts off in that zone */
-		ms += shown;
+	if (spec->format != NULL && zone != NULL)
+		offset(&zone, &east);
+	for (int i = 0; i < 2; i++)
+		if (steps[i] > 0 && (rest = (ms + east * 1000) % steps[i]) != 0)
+			ms += rest > 0 ? steps[i] - rest : -rest;
 	cursor_instant(spec, ms, &key);
 	cursor_render(spec, &key, query);
 }

@@ -581,7 +581,7 @@ check_whole(struct source *s, struct fault *f)
 		return bad(f, Q_CONFIG, "next", "nothing in \"query\" or \"body\" sends the id of the last item, {token}");
 	if (s->final != NULL && s->order != ORDER_OPAQUE)
 		return bad(f, Q_CONFIG, "final", "is for \"order\": \"opaque\" only");
-	s->closing = names_place(s, "{sync}");
+	s->closing = source_sends(s, "sync");
 	if (s->closing && (s->final == NULL || s->final_is_url))
 		return bad(f, Q_CONFIG, NULL, "{sync} is the closing token, which \"final\": \"token:/POINTER\" gives");
 	return true;
