@@ -14,23 +14,23 @@ static const char HELP[] =
 "usage: qbackfill [-hVv] [-d FILE] [--from VALUE] [--to VALUE] [--step STEP]\n"
 "                 [--newest-first] [--reserve N] [--max-depth N] [--retry-failed]\n"
 "                 SOURCE | --name NAME -- CMD...\n"
-"       qbackfill [-hVj] [-d FILE] --plan | --status | --pause | --resume | --stop |\n"
-"                 --drop SOURCE | --name NAME\n"
-"Fetch what the API of SOURCE (qpoll(5)) holds from VALUE on, one window of STEP after\n"
-"the other; or run CMD for each, with Q_FROM and Q_TO.  Run it again to go on.\n"
+"       qbackfill [-hVj] [-d FILE] --plan | --status | --pause | --resume |\n"
+"                 --stop | --drop SOURCE | --name NAME\n"
+"Fetch what the API of SOURCE (qpoll(5)) holds, in windows of STEP; or run CMD for\n"
+"each, with Q_FROM and Q_TO.  Run it again to go on.\n"
 "  qbackfill --from 2025-01-01 --step 1d orders.json\n"
-"  qbackfill --name tax --from 2025-01-01 --to 2026-01-01 --step 7d -- ./recompute\n"
-"  --from, --to VALUE   the range, without the end; --to: where the cursor of qpoll is\n"
+"  qbackfill --name tax --from 2025-01-01 --to 2026-01-01 --step 7d -- ./count\n"
+"  --from, --to VALUE   the range, without its end: where the cursor of qpoll is\n"
 "  --step STEP          a duration, or a number if the values are numbers\n"
 "  --newest-first       begin with the last window\n"
 "  --reserve N          leave N tokens of the rate to others (half of its burst)\n"
-"  --max-depth N        wait while N jobs of the queue are ready\n"
+"  --max-depth N        wait while N jobs of the queue wait\n"
 "  --retry-failed       also those windows that failed before\n"
-"  --plan, --status     the windows (-j: JSON Lines)    -v  a line of progress a minute\n"
+"  --plan, --status     the windows (-j: JSON Lines)   -v  progress each minute\n"
 "  --pause, --resume    wait before the next request; go on     --stop  end there\n"
 "  --drop               forget the plan\n"
-"Exit: 0 all is done, 65 some windows failed, 75 stopped, limited or another run is\n"
-"under way, 77 credentials, 78 the source file or the plan; q(7).\n";
+"Exit: 0 all is done, 65 some windows failed, 75 stopped, limited, or another run\n"
+"is under way, 77 credentials, 78 the source file or the plan; q(7).\n";
 
 enum { FROM = 256, TO, STEP, NAME, NEWEST, RESERVE, DEPTH, RETRY, PLAN, STATUS, PAUSE, RESUME, STOP, DROP };
 static const struct option LONGS[] = {
@@ -246,45 +246,23 @@ before(struct walk *w)
 	return Q_OK;			/* the pager asks stopped() */
 }
 
-static bool
-wanted(const struct item *it)
-{
-	return !it->old && (it->key.n == 0 || cursor_compare(&it->key, &range.start) >= 0);
-}
-
 static int
 store(struct walk *w, struct page *page, const char *cursor, const char *position, bool last)
 {
 	int64_t priority = (src.priority == -1 ? 5 : src.priority) + LATER;
 	struct window next = win;
-	json_t *at = NULL;
-	bool new;
 	int rc;
 
-	for (size_t i = 0; i < page->n; i++)
-		next.items += wanted(&page->items[i]);
-	if (last && next.items == 0)
+	if (last && win.items + window_wants(&range, page) == 0)
 		trust();
-	check(db_begin(db, next.items > win.items));
-	for (size_t i = 0; i < page->n; i++)
-		if (wanted(&page->items[i])) {
-			rc = sync_add(db, &src, &page->items[i], priority < 9 ? priority : 9, prog_now(), &new);
-			if (rc == Q_DATA) {	/* no job can be made of it: this window fails */
-				snprintf(pager.message, sizeof pager.message, "%s", db_message(db));
-				db_rollback(db);
-				return rc;
-			}
-			check(rc);
-			next.fresh += new;
-		}
-	next.pages += page->n > 0;
-	if (last)
-		next.walk = NULL;
-	else if (src.order != ORDER_ASC && position != NULL)
-		next.walk = *position != '\0' ? strdup(position) : NULL;
-	else if (src.order == ORDER_ASC && cursor != NULL && (at = json_pack("{s:s}", "cursor", cursor)) != NULL)
-		next.walk = json_dumps(at, JSON_COMPACT);
-	json_decref(at);
+	check(db_begin(db, page->n > 0));
+	if ((rc = window_add(db, &src, &range, page, priority < 9 ? priority : 9, prog_now(), &next)) == Q_DATA) {
+		snprintf(pager.message, sizeof pager.message, "%s", db_message(db));
+		db_rollback(db);
+		return rc;		/* no job can be made of an item: this window fails */
+	}
+	check(rc);
+	window_go_on(&src, cursor, position, last, &next);
 	save(&next, last && !w->cut ? "done" : "doing");
 	if (next.walk != win.walk)
 		free(win.walk);
@@ -575,21 +553,6 @@ options(int argc, char *argv[])
 	prog_now();
 }
 
-/* Half of the burst, unless said otherwise; 1 lets a poller that waits go first, too. */
-static int64_t
-default_reserve(void)
-{
-	struct setting set = { .kind = "rate" };
-	struct rate rate = { .burst = 1 };
-	const char *value, *why;
-	int64_t when;
-
-	snprintf(set.name, sizeof set.name, "%s", src.rate != NULL ? src.rate : "");
-	if (src.rate != NULL && setting_get(db, &set, &value, &when) == Q_OK)
-		rate_parse(value, &rate, &why);
-	return rate.burst > 1 ? rate.burst / 2 : 1;
-}
-
 static void
 open_source(const char *path)
 {
@@ -610,6 +573,7 @@ int
 main(int argc, char *argv[])
 {
 	struct sync state;
+	int64_t burst;
 
 	prog_start(&self, true);
 	options(argc, argv);
@@ -631,7 +595,10 @@ main(int argc, char *argv[])
 		prog_check(db, sync_read(&state, db, &src, &pager));
 		pointed = state.pointed;
 		sync_free(&state);
-		pager.rate.reserve = reserve >= 0 ? reserve : default_reserve();
+		if (src.rate != NULL && (pager.rate.reserve = reserve) == -1) {	/* with 1, too, a poller that waits goes first */
+			prog_check(db, rate_burst(db, src.rate, &burst));
+			pager.rate.reserve = burst > 1 ? burst / 2 : 1;
+		}
 		if ((pager.http = http_open()) == NULL)
 			prog_die(Q_TEMP, "out of memory");
 	}

@@ -342,6 +342,52 @@ window_ask(const struct plan *p, const struct source *src, const struct window *
 	w->pointed |= w->pointer != NULL;
 }
 
+static bool
+wanted(const struct window_ask *a, const struct item *it)
+{
+	return !it->old && (it->key.n == 0 || cursor_compare(&it->key, &a->start) >= 0);
+}
+
+int64_t
+window_wants(const struct window_ask *a, const struct page *page)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < page->n; i++)
+		n += wanted(a, &page->items[i]);
+	return n;
+}
+
+int
+window_add(struct db *db, const struct source *src, const struct window_ask *a, const struct page *page, int64_t priority, int64_t now, struct window *w)
+{
+	bool new;
+
+	for (size_t i = 0; i < page->n && db_status(db) == Q_OK; i++)
+		if (wanted(a, &page->items[i]) && sync_add(db, src, &page->items[i], priority, now, &new) == Q_OK) {
+			w->items++;
+			w->fresh += new;
+		}
+	w->pages += page->n > 0;
+	return db_status(db);
+}
+
+void
+window_go_on(const struct source *src, const char *cursor, const char *position, bool last, struct window *w)
+{
+	json_t *at;
+
+	if (last)
+		w->walk = NULL;
+	else if (src->order != ORDER_ASC && position != NULL)
+		w->walk = *position != '\0' ? strdup(position) : NULL;
+	else if (src->order == ORDER_ASC && cursor != NULL) {
+		at = json_pack("{s:s}", "cursor", cursor);
+		w->walk = json_dumps(at, JSON_COMPACT);
+		json_decref(at);
+	}
+}
+
 /* ---- one process ---- */
 
 /* "host:pid" of this host, whose process is gone. */

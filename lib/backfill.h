@@ -52,6 +52,13 @@ struct window_ask { char from[CURSOR_TEXT], to[CURSOR_TEXT]; struct cursor_key s
 /* How an API is asked for a window, from where it was left: into *a and w. */
 void window_ask(const struct plan *, const struct source *, const struct window *, struct window_ask *a, struct walk *w);
 
+/* How many items of a page are of the window. */
+int64_t window_wants(const struct window_ask *, const struct page *);
+/* They become jobs, inside db_begin()..db_commit(), and *w counts them.  Q_DATA: one cannot. */
+int window_add(struct db *, const struct source *, const struct window_ask *, const struct page *, int64_t priority, int64_t now, struct window *w);
+/* Where to go on after a page, by what walk.h gives for it: a new w->walk, or the same. */
+void window_go_on(const struct source *, const char *cursor, const char *position, bool last, struct window *w);
+
 /* Who works on it: one process.  Q_TEMP: another one does.  A dead one's place is taken at once.  Inside db_begin()..db_commit(). */
 int plan_own(struct db *, const char *name, const char *worker, int64_t lease_ms, int64_t now, int64_t *fence);
 int plan_keep(struct db *, const char *name, int64_t fence, int64_t lease_ms);	/* Q_LOST */

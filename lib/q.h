@@ -321,6 +321,7 @@ int rate_leave(struct db *, struct rate_user *);
 int rate_renew(struct db *, struct rate_user *, int64_t now, bool *late);
 /* Q_CONFIG: rate.NAME is not set, nor its concurrency. */
 int rate_known(struct db *, const char *name);
+int rate_burst(struct db *, const char *name, int64_t *burst);	/* also that; 0: it has a concurrency alone */
 
 /* ---- hold.c: leases on names, with a fence that never goes back ----------- */
 
