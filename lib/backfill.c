@@ -28,10 +28,10 @@ static const char COUNT[] =
 static const char EACH[] =
 	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window WHERE name = :name ORDER BY start";
 static const char FIRST[] =
-	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window\n"
+	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window INDEXED BY q_window_open\n"
 	" WHERE name = :name AND state = :state AND state <> 'done' ORDER BY start LIMIT 1";
 static const char LAST[] =
-	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window\n"
+	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window INDEXED BY q_window_open\n"
 	" WHERE name = :name AND state = :state AND state <> 'done' ORDER BY start DESC LIMIT 1";
 static const char SAVE[] =
 	"UPDATE q_window SET stop = :stop, state = :state, walk = :walk, pages = :pages, items = :items, fresh = :fresh,\n"
