@@ -27,12 +27,13 @@ static const char COUNT[] =
 	"  FROM q_window WHERE name = :name";
 static const char EACH[] =
 	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window WHERE name = :name ORDER BY start";
+/* Each start is >= 0; said, so that the index of open windows is preferred to all of the plan. */
 static const char FIRST[] =
-	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window INDEXED BY q_window_open\n"
-	" WHERE name = :name AND state = :state AND state <> 'done' ORDER BY start LIMIT 1";
+	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window\n"
+	" WHERE name = :name AND state = :state AND state <> 'done' AND start >= 0 ORDER BY start LIMIT 1";
 static const char LAST[] =
-	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window INDEXED BY q_window_open\n"
-	" WHERE name = :name AND state = :state AND state <> 'done' ORDER BY start DESC LIMIT 1";
+	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window\n"
+	" WHERE name = :name AND state = :state AND state <> 'done' AND start >= 0 ORDER BY start DESC LIMIT 1";
 static const char SAVE[] =
 	"UPDATE q_window SET stop = :stop, state = :state, walk = :walk, pages = :pages, items = :items, fresh = :fresh,\n"
 	"       finished_ms = :now, note = :note\n"

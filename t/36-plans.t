@@ -84,7 +84,7 @@ my %want = (
 	    'SEARCH q_job USING INDEX q_job_entity (queue=? AND entity=?)', 'SCALAR SUBQUERY 2', 'SEARCH q_job USING INDEX q_job_head (queue=? AND entity=?)' ],
 	'claim.c TAKE' => [ 'SEARCH q_job USING INTEGER PRIMARY KEY (rowid=?)' ],
 	(map { ("job.c $_" => [ 'SEARCH q_job USING INTEGER PRIMARY KEY (rowid=?)' ]) } qw(RENEW ATTEMPT SETTLE WHO)),
-	(map { ("backfill.c $_" => [ 'SEARCH q_window USING INDEX q_window_open (name=? AND state=?)' ]) } qw(FIRST LAST)),
+	(map { ("backfill.c $_" => [ 'SEARCH q_window USING INDEX q_window_open (name=? AND state=? AND start>?)' ]) } qw(FIRST LAST)),
 	'job.c HELD' => [ 'SEARCH j USING INTEGER PRIMARY KEY (rowid=?)', 'SEARCH a USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN' ],
 );
 # Lists go on behind the last row by a seek, also among rows that are level.

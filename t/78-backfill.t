@@ -91,7 +91,6 @@ del(.queue)@.json: "queue" is missing, where the items go
 .cursor_type = "decimal"@: only a list by time or by whole number can be cut into windows ("order", "cursor_type")
 END
 
-times >&2
 # ---- commands ----
 
 cat >each <<'END'
@@ -202,7 +201,6 @@ exits 0 'who was too slow' env Q_BOOT=b1:9000000 qbackfill --name slow -- ./each
 is "$(head -n 1 out)" '0 1' '... has lost the window to the next'
 kill -TERM "$pid"; wait "$pid"
 
-times >&2
 # ---- a source: windows up to the cursor of the poller ----
 
 # meets NAME FILTER [MS [TIE]]: history by qbackfill, the rest by qpoll, which has begun in the middle; all of it once
@@ -232,8 +230,6 @@ meets 'descending' '.order = "desc" | .query.order = "desc"'
 meets 'in no order' '.order = "any" | .query.order = "any"'
 meets 'ties of more than a page' . 4000 8
 meets 'page numbers' '.next = "page" | .query.page = "{page}"' 700 2 '{"style":"page"}'
-meets 'offsets' '.next = "offset" | .query.offset = "{offset}"' 4000 8 '{"style":"offset"}'
-meets 'ms since 1970' '.cursor_type = "epoch_ms"' 700 2 '{"stamp":"ms"}' 1772323214000
 
 # Between whole milliseconds
 fresh
@@ -284,7 +280,7 @@ done
 # ---- rows that move while they are read ----
 
 for order in asc desc; do
-	for size in 1 2 5; do
+	for size in 1 3; do
 		fresh
 		new null
 		rows "$(make_rows 30 500 5)"
@@ -350,7 +346,7 @@ is "$(arrived)" "$(served)" '... each row once'
 
 src s '.order = "desc" | .query.order = "desc" | .size = 1'
 start() { fresh; new '{"wait":30}'; rows "$(make_rows 40 700 1)"; $R "$@" s.json >wout 2>werr & pid=$!; until_ok more 3; }
-more() { [ "$(asked)" -ge "$1" ]; }
+more() { sleep 0.05; [ "$(asked)" -ge "$1" ]; }
 start
 exits 0 'pause' qbackfill --pause s.json
 sleep 0.2
@@ -447,13 +443,11 @@ wait "$pid"
 new null
 rows "$(make_rows 20 1000 1)"
 src s
-for n in 20 60 100; do
+for n in 60; do
 	fresh
 	$R >/dev/null 2>&1
 	qbackfill --drop s.json
-	sql 'SELECT count(*) FROM q_window' >/dev/null
 	(ulimit -f $(($(stat -c %s q.db) / 512 + n)); exec $R) >out 2>err
 	like "$? $(jobs)" '^(74|0) 20$' "a file that cannot grow by more than $n blocks"
 done
-times >&2
 done_testing
