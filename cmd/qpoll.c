@@ -647,7 +647,7 @@ main(int argc, char *argv[])
 	db = prog_open(DB_STAY);
 	prog_check(db, sync_read(&state, db, &src, &pager));
 	state.run.started_ms = prog_now();
-	pager = (struct pager){ .src = &src, .db = db, .stopped = stopped, .start = src.start, .http = http_open(),
+	pager = (struct pager){ .src = &src, .db = db, .stopped = stopped, .broken = stopped, .start = src.start, .http = http_open(),
 	    .rate = { .name = src.rate, .worker = prog_worker(), .lease_ms = LEASE_MS, .first = true } };
 	if (pager.http == NULL)
 		prog_die(Q_TEMP, "out of memory");

@@ -1,42 +1,49 @@
 /* backfill.c - plans of qbackfill: windows of history, and how far each is */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backfill.h"
 #include "job.h"
+#include "sync.h"
 
 static const char READ[] = "SELECT kind, start, stop, step, config, flag FROM q_backfill WHERE name = :name";
 static const char MAKE[] =
 	"INSERT OR REPLACE INTO q_backfill(name, kind, start, stop, step, config, made_ms)\n"
 	"VALUES(:name, :kind, :start, :stop, :step, :config, :now)";
-static const char WINDOW[] = "INSERT INTO q_window(name, start, stop, state) VALUES(:name, :start, :stop, 'todo')";
+static const char WINDOW[] =
+	"INSERT OR REPLACE INTO q_window(name, start, stop, state, pages, items, fresh)\n"
+	"VALUES(:name, :start, :stop, 'todo', :pages, :items, :fresh)";
 static const char DROP[] = "DELETE FROM q_backfill WHERE name = :name";
 static const char DROP_WINDOWS[] = "DELETE FROM q_window WHERE name = :name";
-static const char DROP_ONE[] = "DELETE FROM q_window WHERE name = :name AND start = :start";
 static const char FLAG[] = "UPDATE q_backfill SET flag = :flag WHERE name = :name";
-static const char RETRY[] = "UPDATE q_window SET state = 'todo', note = NULL WHERE name = :name AND state = 'failed'";
+static const char RETRY[] = "UPDATE q_window SET state = 'todo', walk = NULL, items = 0, note = NULL WHERE name = :name AND state = 'failed'";
+static const char GO_ON[] = "UPDATE q_backfill SET flag = NULL WHERE name = :name AND flag = 'stop'";
 static const char COUNT[] =
 	"SELECT count(*) FILTER (WHERE state = 'todo' OR state = 'doing'), count(*) FILTER (WHERE state = 'done'),\n"
 	"       count(*) FILTER (WHERE state = 'failed'), coalesce(sum(items), 0), coalesce(sum(fresh), 0), coalesce(sum(pages), 0)\n"
 	"  FROM q_window WHERE name = :name";
 static const char EACH[] =
 	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window WHERE name = :name ORDER BY start";
+/* Each start is >= 0; said, so that the index of open windows is preferred to all of the plan. */
 static const char FIRST[] =
 	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window\n"
-	" WHERE name = :name AND state = :state AND state <> 'done' ORDER BY start LIMIT 1";
+	" WHERE name = :name AND state = :state AND state <> 'done' AND start >= 0 ORDER BY start LIMIT 1";
 static const char LAST[] =
 	"SELECT start, stop, state, walk, pages, items, fresh, note FROM q_window\n"
-	" WHERE name = :name AND state = :state AND state <> 'done' ORDER BY start DESC LIMIT 1";
+	" WHERE name = :name AND state = :state AND state <> 'done' AND start >= 0 ORDER BY start DESC LIMIT 1";
 static const char SAVE[] =
 	"UPDATE q_window SET stop = :stop, state = :state, walk = :walk, pages = :pages, items = :items, fresh = :fresh,\n"
 	"       finished_ms = :now, note = :note\n"
 	" WHERE name = :name AND start = :start";
 static const char OWNER[] =
 	"SELECT fence, worker FROM q_hold WHERE kind = 'backfill' AND name = :name AND lease_ms > :boot ORDER BY fence DESC LIMIT 1";
+/* Those that may be claimed by their time, and those behind another of their entity. */
 static const char DEPTH[] =
-	"SELECT count(*) FROM (SELECT 1 FROM q_job WHERE queue = :queue AND ready_ms IS NOT NULL LIMIT :most)";
+	"SELECT count(*) FROM (SELECT 1 FROM q_job WHERE queue = :queue AND ready_ms IS NOT NULL\n"
+	" UNION ALL SELECT 1 FROM q_job WHERE queue = :queue AND entity IS NOT NULL AND finished_ms IS NULL AND ready_ms IS NULL LIMIT :most)";
 
 static struct stmt *
 of(struct db *db, const char *sql, const char *name)
@@ -70,13 +77,100 @@ plan_read(struct db *db, const char *name, struct plan *p)
 	return db_status(db) != Q_OK ? db_status(db) : found ? Q_OK : Q_NO;
 }
 
+/* ---- values ---- */
+
+char *
+plan_value(const struct plan *p, int64_t v, char buf[WHEN_TEXT])
+{
+	if (p->time)
+		return when_text(buf, v, v % 1000 != 0);
+	snprintf(buf, WHEN_TEXT, "%" PRId64, v);
+	return buf;
+}
+
+/* The next whole ms, or this one. */
+static int64_t
+whole(const struct cursor_spec *spec, const struct cursor_key *key)
+{
+	struct cursor_key back;
+	int64_t v;
+
+	cursor_ms(spec, key, &v);
+	cursor_instant(spec, v, &back);
+	return v + (v >= 0 && cursor_compare(&back, key) < 0);
+}
+
+/* A number, or any time; p->time says which it must be. */
+static int
+value(struct db *db, const struct plan *p, const char *zone, const char *option, const char *text, int64_t *v)
+{
+	struct cursor_spec spec = { .type = CURSOR_TIME, .zone = zone != NULL ? zone : "UTC" };
+	struct cursor_key key;
+	const char *why;
+
+	if (!p->time)
+		return text_int(text, 0, INT64_C(1) << 53, v) ? Q_OK :
+		    db_fail(db, Q_USAGE, "%s: '%s' is not a whole number from 0 to 2^53, as the other values are", option, text);
+	if (!cursor_key(&spec, text, &key, &why))
+		return db_fail(db, Q_USAGE, "%s: '%s' %s", option, text, why);
+	if (strcmp(option, "--from") != 0)
+		*v = whole(&spec, &key);
+	else
+		cursor_ms(&spec, &key, v);
+	return *v < 0 ? db_fail(db, Q_USAGE, "%s: '%s' is before 1970", option, text) : Q_OK;
+}
+
+static int
+cursor_of_poll(struct db *db, const struct source *src, struct plan *p)
+{
+	static const struct pager NONE = { .src = NULL };
+	struct sync state;
+
+	if (sync_read(&state, db, src, &NONE) == Q_OK) {
+		if (state.cursor == NULL)
+			db_fail(db, Q_CONFIG, "%s: qpoll has no cursor yet, where this would end; next: run qpoll first, or say --to", p->name);
+		else if (p->time)
+			p->stop = whole(&src->spec, &state.key);
+		else if (!text_int(state.cursor, 0, INT64_C(1) << 53, &p->stop))
+			db_fail(db, Q_CONFIG, "%s: the cursor of qpoll is larger than what windows can be counted to, 2^53; next: say --to", p->name);
+	}
+	sync_free(&state);
+	return db_status(db);
+}
+
+int
+plan_parse(struct db *db, const struct source *src, const char *from, const char *to, const char *step, struct plan *p)
+{
+	const char *why, *zone = src != NULL ? src->spec.zone : NULL;
+	int64_t number;
+
+	p->time = src != NULL ? src->spec.type <= CURSOR_EPOCH_US : !text_int(from, 0, INT64_MAX, &number);
+	snprintf(p->config, sizeof p->config, "%s", src != NULL ? src->config : "");
+	if (value(db, p, zone, "--from", from, &p->start) != Q_OK || (to != NULL && value(db, p, zone, "--to", to, &p->stop) != Q_OK))
+		return db_status(db);
+	if (p->time ? !when_duration(step, &p->step, &why) || p->step < 1 : !text_int(step, 1, INT64_C(1) << 53, &p->step))
+		return db_fail(db, Q_USAGE, "--step: '%s' is not %s", step, p->time ? "a duration such as 1d" : "a whole number from 1 on");
+	if (to == NULL && p->stop == 0 && cursor_of_poll(db, src, p) != Q_OK)
+		return db_status(db);
+	if (p->stop <= p->start)
+		return db_fail(db, Q_USAGE, to != NULL ? "--to is not after --from" : "--from is not before the cursor of qpoll");
+	if ((p->stop - p->start - 1) / p->step >= PLAN_WINDOWS_MAX)
+		return db_fail(db, Q_USAGE, "--step: that makes more than %d windows", PLAN_WINDOWS_MAX);
+	return Q_OK;
+}
+
+/* ---- plans ---- */
+
 static void
-put_window(struct db *db, const char *name, int64_t start, int64_t stop)
+put_window(struct db *db, const char *name, const struct window *w)
 {
 	struct stmt *s = of(db, WINDOW, name);
 
-	db_int(s, ":start", start);
-	db_int(s, ":stop", stop);
+	db_int(s, ":start", w->start);
+	db_int(s, ":stop", w->stop);
+	db_int(s, ":pages", w->pages);
+	db_int(s, ":items", w->items);
+	db_int(s, ":fresh", w->fresh);
 	db_run(s);
 }
 
@@ -95,7 +189,7 @@ plan_make(struct db *db, const struct plan *p, int64_t now)
 	db_int(s, ":now", now);
 	db_run(s);
 	for (int64_t at = p->start; at < p->stop && db_status(db) == Q_OK; at += p->step)
-		put_window(db, p->name, at, p->step < p->stop - at ? at + p->step : p->stop);
+		put_window(db, p->name, &(struct window){ .start = at, .stop = p->step < p->stop - at ? at + p->step : p->stop });
 	return db_status(db);
 }
 
@@ -119,6 +213,7 @@ int
 plan_retry(struct db *db, const char *name)
 {
 	db_run(of(db, RETRY, name));
+	db_run(of(db, GO_ON, name));
 	return db_status(db);
 }
 
@@ -199,15 +294,99 @@ window_save(struct db *db, const char *name, const struct window *w, int64_t now
 }
 
 int
-window_split(struct db *db, const char *name, const struct window *w, int64_t mid)
+window_split(struct db *db, const struct plan *p, const struct source *src, const struct window *w)
 {
-	struct stmt *s = of(db, DROP_ONE, name);
+	int64_t grain = cursor_grain(&src->spec), mid = w->start + (w->stop - w->start) / 2;
+	struct window first = *w, second = { .stop = w->stop };
 
-	db_int(s, ":start", w->start);
-	db_run(s);
-	put_window(db, name, w->start, mid);
-	put_window(db, name, mid, w->stop);
+	if (!p->time || grain == 0)	/* texts of times are mostly read in whole seconds */
+		grain = p->time && src->spec.type <= CURSOR_EPOCH ? 1000 : 1;
+	mid -= mid % grain;
+	if (mid <= w->start)
+		mid += grain;
+	if (mid >= w->stop)
+		return Q_NO;
+	first.stop = second.start = mid;
+	put_window(db, p->name, &first);
+	put_window(db, p->name, &second);
 	return db_status(db);
+}
+
+void
+window_ask(const struct plan *p, const struct source *src, const struct window *win, struct window_ask *a, struct walk *w)
+{
+	json_t *at = win->walk != NULL ? json_loads(win->walk, 0, NULL) : NULL;
+	const char *cursor = json_string_value(json_object_get(at, "cursor")), *why;
+	char plain[CURSOR_TEXT];
+	struct cursor_key key;
+
+	if (p->time) {
+		cursor_instant(&src->spec, win->start, &a->start);
+		cursor_render(&src->spec, &a->start, plain);
+		cursor_bound(&src->spec, plain, &a->start, false, a->from, &w->from.key);
+		cursor_upper(&src->spec, win->stop, a->to);
+		cursor_instant(&src->spec, win->stop, &w->until);
+	} else {
+		snprintf(a->from, sizeof a->from, "%" PRId64, win->start);
+		snprintf(a->to, sizeof a->to, "%" PRId64, win->stop);
+		cursor_key(&src->spec, a->from, &a->start, &why);
+		cursor_key(&src->spec, a->to, &w->until, &why);
+		w->from.key = a->start;
+	}
+	w->from.set = true;
+	snprintf(w->from.text, sizeof w->from.text, "%s", a->from);
+	if (cursor != NULL && cursor_key(&src->spec, cursor, &key, &why))
+		cursor_bound(&src->spec, cursor, &key, false, w->from.text, &w->from.key);
+	json_decref(at);
+	walk_resume(w, win->walk);
+	w->depth = w->pointer != NULL ? win->items : 0;
+	w->pointed |= w->pointer != NULL;
+}
+
+static bool
+wanted(const struct window_ask *a, const struct item *it)
+{
+	return !it->old && (it->key.n == 0 || cursor_compare(&it->key, &a->start) >= 0);
+}
+
+int64_t
+window_wants(const struct window_ask *a, const struct page *page)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < page->n; i++)
+		n += wanted(a, &page->items[i]);
+	return n;
+}
+
+int
+window_add(struct db *db, const struct source *src, const struct window_ask *a, const struct page *page, int64_t priority, int64_t now, struct window *w)
+{
+	bool new;
+
+	for (size_t i = 0; i < page->n && db_status(db) == Q_OK; i++)
+		if (wanted(a, &page->items[i]) && sync_add(db, src, &page->items[i], priority, now, &new) == Q_OK) {
+			w->items++;
+			w->fresh += new;
+		}
+	w->pages += page->n > 0;
+	return db_status(db);
+}
+
+void
+window_go_on(const struct source *src, const char *cursor, const char *position, bool last, struct window *w)
+{
+	json_t *at;
+
+	if (last)
+		w->walk = NULL;
+	else if (src->order != ORDER_ASC && position != NULL)
+		w->walk = *position != '\0' ? strdup(position) : NULL;
+	else if (src->order == ORDER_ASC && cursor != NULL) {
+		at = json_pack("{s:s}", "cursor", cursor);
+		w->walk = json_dumps(at, JSON_COMPACT);
+		json_decref(at);
+	}
 }
 
 /* ---- one process ---- */

@@ -387,10 +387,16 @@ render(const struct cursor_spec *spec, const struct moment *t, char *buf)
 	}
 }
 
+int64_t
+cursor_grain(const struct cursor_spec *spec)
+{
+	return spec->granularity_ms > 0 ? spec->granularity_ms : step(spec->format);
+}
+
 void
 cursor_bound(const struct cursor_spec *spec, const char *text, const struct cursor_key *k, bool back, char *query, struct cursor_key *bound)
 {
-	int64_t grain = spec->granularity_ms > 0 ? spec->granularity_ms : step(spec->format);
+	int64_t grain = cursor_grain(spec);
 	int64_t less = (spec->shift_ms > 0 ? spec->shift_ms : 0) + (back && spec->lookback_ms > 0 ? spec->lookback_ms : 0), ms, rest, east = 0;
 	const char *zone = spec->zone;
 	struct moment t;
@@ -429,4 +435,20 @@ cursor_render(const struct cursor_spec *spec, const struct cursor_key *k, char *
 
 	get_moment(k, &t);
 	render(spec, &t, text);
+}
+
+void
+cursor_upper(const struct cursor_spec *spec, int64_t ms, char *query)
+{
+	int64_t steps[2] = { cursor_grain(spec), step(spec->format) }, east = 0, rest;
+	const char *zone = spec->zone;
+	struct cursor_key key;
+
+	if (spec->format != NULL && zone != NULL)
+		offset(&zone, &east);
+	for (int i = 0; i < 2; i++)
+		if (steps[i] > 0 && (rest = (ms + east * 1000) % steps[i]) != 0)
+			ms += rest > 0 ? steps[i] - rest : -rest;
+	cursor_instant(spec, ms, &key);
+	cursor_render(spec, &key, query);
 }

@@ -229,7 +229,7 @@ prepare(struct pager *p, const char *url, const char *query, const char *pointer
 	fill(p, query, pointer, &at);
 	a->url = url != NULL ? strdup(url) : url_of(p, pointer, &at);
 	a->http = (struct http_ask){ .url = a->url, .method = url == NULL ? s->method : NULL, .headers = a->headers,
-	    .insecure = s->insecure_http, .follow = s->redirects, .timeout_ms = s->timeout_ms, .max_body = (size_t)s->max_body, .stopped = p->stopped };
+	    .insecure = s->insecure_http, .follow = s->redirects, .timeout_ms = s->timeout_ms, .max_body = (size_t)s->max_body, .stopped = p->broken };
 	if (a->url == NULL)
 		return false;
 	if (url != NULL && s->secret_query != NULL && s->secret != NULL && !add_query(&a->url, s->secret_query, s->secret))
@@ -373,7 +373,7 @@ ask(struct pager *p, struct ask *q, bool resuming, struct http_answer *a, struct
 	for (;;) {
 		if ((rc = http_fetch(p->http, &q->http, &budget, a)) != Q_OK)
 			return rc;
-		if (p->stopped != NULL && p->stopped())
+		if (p->broken != NULL && p->broken())
 			return say(p, Q_TEMP, "interrupted");
 		p->status = a->status;
 		http_shown(p->where, sizeof p->where, a->url);

@@ -321,11 +321,12 @@ int rate_leave(struct db *, struct rate_user *);
 int rate_renew(struct db *, struct rate_user *, int64_t now, bool *late);
 /* Q_CONFIG: rate.NAME is not set, nor its concurrency. */
 int rate_known(struct db *, const char *name);
+int rate_burst(struct db *, const char *name, int64_t *burst);	/* also that; 0: it has a concurrency alone */
 
 /* ---- hold.c: leases on names, with a fence that never goes back ----------- */
 
 /*
- * Kinds: "lock", "rate", "poll" (lib/schema.sql).  All inside db_begin()..db_commit(), leases in ms on the boot clock.
+ * Kinds: "lock", "rate", "poll", "backfill" (lib/schema.sql).  All inside db_begin()..db_commit(), leases in ms on the boot clock.
  * hold_take() asks nobody: the caller has counted.
  */
 int hold_take(struct db *, const char *kind, const char *name, int64_t lease_ms, const char *worker, int64_t now, int64_t *fence);

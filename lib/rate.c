@@ -185,6 +185,16 @@ rate_known(struct db *db, const char *name)
 	return limits(db, name, &l);
 }
 
+int
+rate_burst(struct db *db, const char *name, int64_t *burst)
+{
+	struct limits l;
+	int rc = limits(db, name, &l);
+
+	*burst = rc == Q_OK && l.rate.period_us > 0 ? l.rate.burst : 0;
+	return rc;
+}
+
 static void
 later(int64_t *at, int64_t t)
 {

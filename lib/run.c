@@ -96,7 +96,8 @@ run_watch(struct run *r, struct db *db)
 	if (now >= giveup_at)		/* it does not end */
 		stop();
 	minder_end(&r->minder, &r->end);
-	stop();
+	if (!r->again)
+		stop();
 }
 
 int

@@ -20,6 +20,7 @@ struct run {
 	 */
 	int (*renew)(struct db *, void *arg);
 	void *arg;
+	bool again;		/* another command follows this one */
 
 	struct child_end end;	/* set by run_watch() */
 	int caught;		/* the first signal that ended the command, or 0 */

@@ -506,12 +506,17 @@ check_places(const char *key, json_t *texts, struct fault *f)
 	return true;
 }
 
-static bool
-names_place(const struct source *s, const char *place)
+bool
+source_sends(const struct source *s, const char *name)
 {
 	char *query = json_dumps(s->query, JSON_COMPACT), *body = s->body != NULL ? json_dumps(s->body, JSON_COMPACT) : NULL;
-	bool has = (query != NULL && strstr(query, place) != NULL) || (body != NULL && strstr(body, place) != NULL);
+	char place[2][16];
+	bool has = false;
 
+	snprintf(place[0], sizeof place[0], "{%s}", name);
+	snprintf(place[1], sizeof place[1], "{#%s}", name);
+	for (int i = 0; i < 2; i++)
+		has |= (query != NULL && strstr(query, place[i]) != NULL) || (body != NULL && strstr(body, place[i]) != NULL);
 	free(query);
 	free(body);
 	return has;
@@ -564,19 +569,19 @@ check_whole(struct source *s, struct fault *f)
 		return bad(f, Q_CONFIG, "start", "newest: only a \"cursor\" says which is the newest");
 	if (s->cursor != NULL && strcmp(s->start, "all") != 0 && strcmp(s->start, "newest") != 0 && !cursor_key(&s->spec, s->start, &key, &why))
 		return bad(f, Q_CONFIG, "start", "'%.120s' %s; or it is \"all\" or \"newest\"", s->start, why);
-	if (s->order == ORDER_ASC && !names_place(s, "{cursor}") && !names_place(s, "{#cursor}"))
+	if (s->order == ORDER_ASC && !source_sends(s, "cursor"))
 		return bad(f, Q_CONFIG, "order", "asc: nothing in \"query\" or \"body\" asks from the {cursor} on");
-	if (s->next == NEXT_TOKEN && !names_place(s, "{token}"))
+	if (s->next == NEXT_TOKEN && !source_sends(s, "token"))
 		return bad(f, Q_CONFIG, "next", "nothing in \"query\" or \"body\" sends the {token}");
-	if (s->next == NEXT_PAGE && !names_place(s, "{page}") && !names_place(s, "{#page}"))
+	if (s->next == NEXT_PAGE && !source_sends(s, "page"))
 		return bad(f, Q_CONFIG, "next", "nothing in \"query\" or \"body\" sends the {page}");
-	if (s->next == NEXT_OFFSET && !names_place(s, "{offset}") && !names_place(s, "{#offset}"))
+	if (s->next == NEXT_OFFSET && !source_sends(s, "offset"))
 		return bad(f, Q_CONFIG, "next", "nothing in \"query\" or \"body\" sends the {offset}");
-	if (s->next == NEXT_LAST && !names_place(s, "{token}"))
+	if (s->next == NEXT_LAST && !source_sends(s, "token"))
 		return bad(f, Q_CONFIG, "next", "nothing in \"query\" or \"body\" sends the id of the last item, {token}");
 	if (s->final != NULL && s->order != ORDER_OPAQUE)
 		return bad(f, Q_CONFIG, "final", "is for \"order\": \"opaque\" only");
-	s->closing = names_place(s, "{sync}");
+	s->closing = source_sends(s, "sync");
 	if (s->closing && (s->final == NULL || s->final_is_url))
 		return bad(f, Q_CONFIG, NULL, "{sync} is the closing token, which \"final\": \"token:/POINTER\" gives");
 	return true;

@@ -44,6 +44,12 @@ int cursor_compare(const struct cursor_key *, const struct cursor_key *);
  */
 void cursor_bound(const struct cursor_spec *, const char *text, const struct cursor_key *, bool back, char *query, struct cursor_key *bound);
 
+/* The value to ask with so that everything below an instant comes, of a type that is a time: rounded up; CURSOR_TEXT bytes. */
+void cursor_upper(const struct cursor_spec *, int64_t ms, char *query);
+
+/* In what steps values can be asked for, ms; 0: any. */
+int64_t cursor_grain(const struct cursor_spec *);
+
 /* The text of a key that is a time; CURSOR_TEXT bytes. */
 void cursor_render(const struct cursor_spec *, const struct cursor_key *, char *text);
 
@@ -77,6 +83,9 @@ struct source {				/* qpoll(5) says what each means; absent text NULL, absent nu
  */
 bool source_read(struct source *, const char *path, bool secret, int *status, char *message, size_t size);
 void source_free(struct source *);
+
+/* Is there a place for it ("cursor": {cursor} or {#cursor}) in the query or the body? */
+bool source_sends(const struct source *, const char *name);
 
 /*
  * A secret from a file: regular, owned by us or root, not readable by others, one line.  NULL: *status (Q_PERM, Q_CONFIG) and
@@ -121,7 +130,8 @@ struct pager {				/* what page_get() keeps between pages, and counts */
 	int status;			/* last HTTP status, 0: none */
 	int64_t pages, bytes, waited_ms;
 	bool limited;			/* it ended because the server, or the rate, said "later" */
-	bool (*stopped)(void);		/* asked while it waits */
+	bool (*stopped)(void);		/* asked before each request, and while it waits for one */
+	bool (*broken)(void);		/* asked during a request; true: it ends without an answer */
 	char message[HTTP_WHY_MAX + 256];
 };
 

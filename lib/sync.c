@@ -180,7 +180,7 @@ sync_add(struct db *db, const struct source *src, const struct item *it, int64_t
 	struct job_new job = { .queue = src->queue, .type = src->type, .priority = priority, .due_ms = now, .event_ms = -1,
 	    .attempts = -1, .window_ms = -1, .base_ms = -1, .cap_ms = -1, .payload = it->raw.p, .payload_len = it->raw.n };
 	struct span at = src->entity != NULL ? json_at(it->raw, src->entity) : (struct span){ NULL, 0 };
-	char kind = json_kind(at), key[256], *entity = NULL;
+	char kind = json_kind(at), key[256], why[400], *entity = NULL;
 	enum job_added added;
 	int64_t id, ms;
 	size_t len;
@@ -191,8 +191,11 @@ sync_add(struct db *db, const struct source *src, const struct item *it, int64_t
 		job.event_ms = ms;
 	if ((kind == '"' || kind == '0') && (entity = json_text(at, &len)) != NULL && text_name_fault(entity) == NULL)
 		job.entity = entity;
-	if (job_add(db, &job, now, &id, &added) == Q_DATA)
-		db_fail(db, Q_DATA, "%s: item with id %.80s: %s", src->name, it->id, db_message(db));
+	if (job_add(db, &job, now, &id, &added) == Q_DATA) {
+		snprintf(why, sizeof why, "%s", db_message(db));
+		db_clear(db);
+		db_fail(db, Q_DATA, "%s: item with id %.80s: %s", src->name, it->id, why);
+	}
 	*new = added == ADD_NEW;
 	free(entity);
 	return db_status(db);

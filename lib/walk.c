@@ -49,8 +49,14 @@ get(struct walk *w, const char *query, const char *pointer, struct page *page, b
 		page_free(page);
 		return wrong(w, Q_DATA, "more than %" PRId64 " empty pages in a row, each with a pointer to the next (\"max_empty\")", w->src->max_empty);
 	}
+	if (!w->proving)
+		w->depth = (pointer != NULL ? w->depth : 0) + (int64_t)page->n;
+	w->cut = w->src->cap > 0 && w->depth >= w->src->cap && page->end;
 	for (size_t i = 0; i < page->n && w->until.n > 0; i++)
-		page->items[i].old |= page->items[i].cursor != NULL && cursor_compare(&page->items[i].key, &w->until) >= 0;
+		if (page->items[i].cursor != NULL && cursor_compare(&page->items[i].key, &w->until) >= 0) {
+			page->items[i].old = true;
+			w->cut &= w->src->order != ORDER_ASC;
+		}
 	return Q_OK;
 }
 
@@ -81,20 +87,14 @@ ask_at(const struct walk *w, const struct item *it, struct ask *q)
 	cursor_bound(&w->src->spec, it->cursor, &it->key, false, q->text, &q->key);
 }
 
-static bool
-same_ask(const struct ask *a, const struct ask *b)
-{
-	return a->set == b->set && (!a->set || cursor_compare(&a->key, &b->key) == 0);
-}
-
-/* Does it ask with the same value as q? */
+/* Would asking from it on not get ahead of q?  With a shift it may even go back. */
 static bool
 inside(const struct walk *w, const struct item *it, const struct ask *q)
 {
 	struct ask at;
 
 	ask_at(w, it, &at);
-	return same_ask(&at, q);
+	return q->set && cursor_compare(&at.key, &q->key) <= 0;
 }
 
 const struct item *
@@ -161,7 +161,10 @@ has_future(const struct page *page)
 static bool
 has_until(const struct page *page)
 {
-	return page->n > 0 && page->items[page->n - 1].old;
+	for (size_t i = 0; i < page->n; i++)
+		if (page->items[i].old)
+			return true;
+	return false;
 }
 
 struct rows { size_t n; unsigned char (*ver)[16]; };
@@ -372,8 +375,11 @@ tie(struct walk *w, struct ask *q, char *next, bool *enough)
 	const char *why;
 	int rc = search(w, &p, next, &d, enough);
 
-	if (rc == Q_OK && !w->closed)
+	if (rc == Q_OK && !w->closed) {
+		w->proving = true;
 		rc = prove(w, &p, &d, enough);
+		w->proving = false;
+	}
 	if (rc == Q_OK && !w->closed) {
 		if (d.end || d.until)
 			rc = complete(w, d.cursor[0] != '\0' ? d.cursor : NULL, NULL);
@@ -522,17 +528,6 @@ mark_old(struct walk *w, struct page *page, bool filtered, bool *down)
 	return Q_OK;
 }
 
-bool
-walk_filtered(const struct source *src)
-{
-	char *query = json_dumps(src->query, JSON_COMPACT), *body = json_dumps(src->body, JSON_COMPACT);
-	bool has = (query != NULL && strstr(query, "cursor}") != NULL) || (body != NULL && strstr(body, "cursor}") != NULL);
-
-	free(query);
-	free(body);
-	return has;
-}
-
 /* One walk from w->pointer to its end.  *resumed: what is new at the top is not in it. */
 static int
 once(struct walk *w, bool filtered, bool *resumed, bool *enough)
@@ -595,7 +590,7 @@ once(struct walk *w, bool filtered, bool *resumed, bool *enough)
 static int
 walking(struct walk *w, bool *enough)
 {
-	bool filtered = walk_filtered(w->src), resumed = false, again;
+	bool filtered = source_sends(w->src, "cursor"), resumed = false, again;
 	bool shifts = w->src->order == ORDER_ANY || (!w->src->stable && w->src->next != NEXT_LAST);
 	struct cursor_key key;
 	const char *why;

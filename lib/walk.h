@@ -33,7 +33,10 @@ struct walk {
 	bool closed;			/* set: store() was called with last */
 	bool unmodified;		/* set: the first page is what it was (304) */
 	bool unsettled;			/* set: it changed each time it was read, so the cursor lags behind */
+	bool cut;			/* set: the last page ended where the API ends each query ("cap") */
+	int64_t depth;			/* rows that the query gave, page after page; to go on at a pointer: those before it */
 	int64_t empty;			/* its own */
+	bool proving;
 };
 
 /* Q_OK: complete; Q_NO: before() ended it; else pager->message says why. */
@@ -41,9 +44,6 @@ int walk_run(struct walk *);
 
 /* position as walk_run() gives it, taken apart into w->pointer and w->high. */
 void walk_resume(struct walk *, const char *position);
-
-/* Does the query use the cursor? */
-bool walk_filtered(const struct source *);
 
 /* The item with the largest value that is wanted and does not lie in the future; NULL: none. */
 const struct item *walk_largest(const struct page *);

@@ -249,7 +249,7 @@ for my $page ('q.7', map { "$_.1" } @progs) {
 			rename "shop.db$_", "app.db$_" for '', '-wal', '-shm';
 		}
 		@ENV{qw(HOME Q_DB)} = ($home, "$home/q.db");
-		if ($page eq 'qpoll.1') {
+		if ($page =~ /^q(poll|backfill)\.1$/) {
 			last if !defined $api;
 			$block = here($block);
 			spew('srv/orders.json', here(slurp('srv/orders.json')));
@@ -261,7 +261,7 @@ for my $page ('q.7', map { "$_.1" } @progs) {
 		is("$code $err", '0 ', "$page, example $n: runs") or diag($block);
 		is($out, '', '... and is silent') if $cron;
 	}
-	ok($n >= 2 || ($page eq 'qpoll.1' && !defined $api), "$page has two examples") or diag($n);
+	ok($n >= 2 || ($page =~ /^q(poll|backfill)\.1$/ && !defined $api), "$page has two examples") or diag($n);
 	chdir $dir;
 }
 

@@ -55,6 +55,7 @@ sub plans {
 my %exempt = (
 	'job.c REBOOT' => [ 'SCAN q_job USING INDEX q_job_lease' ],	# live claims, once a boot
 	'claim.c LIVE' => [ 'SCAN (subquery-1)' ],			# as many live claims as the cap
+	'backfill.c DEPTH' => [ 'SCAN (subquery-2)' ],			# as many as it waits for
 	'sync.c CROWD' => [ 'SCAN (subquery-1)' ],			# as many as may be remembered, once a run
 	'rate.c REBOOT' => [ 'SCAN q_rate' ],				# buckets in use, once a boot
 	'setting.c ALL' => [ 'SCAN q_setting' ],			# it is to print them all
@@ -83,6 +84,7 @@ my %want = (
 	    'SEARCH q_job USING INDEX q_job_entity (queue=? AND entity=?)', 'SCALAR SUBQUERY 2', 'SEARCH q_job USING INDEX q_job_head (queue=? AND entity=?)' ],
 	'claim.c TAKE' => [ 'SEARCH q_job USING INTEGER PRIMARY KEY (rowid=?)' ],
 	(map { ("job.c $_" => [ 'SEARCH q_job USING INTEGER PRIMARY KEY (rowid=?)' ]) } qw(RENEW ATTEMPT SETTLE WHO)),
+	(map { ("backfill.c $_" => [ 'SEARCH q_window USING INDEX q_window_open (name=? AND state=? AND start>?)' ]) } qw(FIRST LAST)),
 	'job.c HELD' => [ 'SEARCH j USING INTEGER PRIMARY KEY (rowid=?)', 'SEARCH a USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN' ],
 );
 # Lists go on behind the last row by a seek, also among rows that are level.

@@ -27,7 +27,8 @@
  *	stamp	rfc (default), epoch, ms (a number), decimal (text, seconds), day; digits, zone: of rfc; unit: rows have multiples of it;
  *		filter, shown: since and until, or what is printed, cut down to a multiple
  *	order, limit: defaults; most: rows a page; cap: rows a query, beyond it cap_status or, 0, silence;
- *	unsorted, unfiltered: the parameter is ignored; tombstones: deleted rows stay, with "deleted":true; number: ids are no strings
+ *	unsorted, unfiltered: the parameter is ignored; upto: until is inclusive;
+ *	tombstones: deleted rows stay, with "deleted":true; number: ids are no strings
  *	etag, modified: validators; same: every conditional request gets 304; void: tokens of changes below it get 410
  *	auth "Name: value" or "query k=v", else 401, or with blind no rows; quota: requests that are let through, {left} in headers, then 429
  *	status, headers, type, body (JSON, or a string verbatim), file (its bytes), pad (blanks behind the body); paths {"/x": {switches}}
@@ -439,7 +440,7 @@ make_page(struct ask *a, struct page *p, bool blind)
 
 		if (r->dead && !on(a, "tombstones") && !changes)
 			continue;
-		if (r->stamp < since || r->stamp >= until || (sync && r->seq <= place))
+		if (r->stamp < since || r->stamp > until || (r->stamp == until && !on(a, "upto")) || (sync && r->seq <= place))
 			continue;
 		if (key && (strcmp(sorted, "any") == 0 ? by_chance(&r, &k) <= 0 : desc ? by_stamp(&r, &k) >= 0 : by_stamp(&r, &k) <= 0))
 			continue;
