@@ -264,11 +264,11 @@ for order in asc desc; do
 	src s ".order = \"$order\" | .query.order = \"$order\" | .size = 2"
 	killed=0
 	for i in 1 2 3 4 5 6 7 8 9 10; do
-		script "[{\"at\":$((1 + i % 2)),\"kill\":\"$PWD/pid\",\"when\":\"$([ $((i % 3)) = 0 ] && echo before || echo after)\"}]"
+		scripted "[{\"at\":$((1 + i % 2)),\"kill\":\"$PWD/pid\",\"when\":\"$([ $((i % 3)) = 0 ] && echo before || echo after)\"}]"
 		run >out 2>&1
 		[ $? = 137 ] && killed=$((killed + 1))
 	done
-	script '[]'
+	scripted '[]'
 	is "$killed" 10 "$order: ten times killed"
 	exits 0 '... done at last' run
 	is "$(arrived)" "$(served)" '... each row once'
@@ -285,7 +285,7 @@ for order in asc desc; do
 		new null
 		rows "$(make_rows 30 500 5)"
 		src s ".order = \"$order\" | .query.order = \"$order\" | .size = $size"
-		script "$(perl -e 'srand $ARGV[0]; print "[", join(",", map { sprintf q({"at":%d,"put":[{"id":"i%d","stamp":1772409600000}],"del":["i%d"]}), $_ * 2, rand 30, rand 30 } 1 .. 6), "]"' $size)"
+		scripted "$(perl -e 'srand $ARGV[0]; print "[", join(",", map { sprintf q({"at":%d,"put":[{"id":"i%d","stamp":1772409600000}],"del":["i%d"]}), $_ * 2, rand 30, rand 30 } 1 .. 6), "]"' $size)"
 		exits 0 "$order, pages of $size: rows move" qbackfill --from $B --to 2026-03-01T00:00:10Z --step 1s s.json
 		arrived >got
 		is "$(served | grep ' 1$' | comm -23 - got)" '' '... what stays is not lost'
@@ -331,13 +331,13 @@ sqlite3 -cmd 'PRAGMA wal_autocheckpoint = 0' q.db "INSERT INTO q_hold VALUES('po
 exits 75 'a poller that waits comes first' qbackfill s.json
 is "$(($(asked) - before))" 5 '... nothing is asked'
 sqlite3 -cmd 'PRAGMA wal_autocheckpoint = 0' q.db "DELETE FROM q_hold WHERE kind = 'poll'"
-script '[{"at":1,"mode":{"status":429,"headers":{"Retry-After":"40"}}}]'
+scripted '[{"at":1,"mode":{"status":429,"headers":{"Retry-After":"40"}}}]'
 exits 75 '429' env Q_BOOT=b1:1100000 qbackfill s.json
 like "$(cat err)" '^qbackfill: s: limited: status 429 asks to wait 40s$' '... told'
 is "$(windows)" 'doing 1' '... costs no window'
 like "$(qrate -n p 2>&1; echo $?)" '^75$' '... and blocks all'
 qrate --block 0 p
-script '[{"at":2,"mode":{"status":429,"headers":{"Retry-After":"1"}}}]'
+scripted '[{"at":2,"mode":{"status":429,"headers":{"Retry-After":"1"}}}]'
 src s '.order = "desc" | .query.order = "desc" | .rate = "p" | .max_wait = "5s"'
 exits 0 '... or is waited for' env -u Q_NOW -u Q_BOOT qbackfill s.json
 is "$(arrived)" "$(served)" '... each row once'
@@ -388,11 +388,11 @@ new null
 rows "$(make_rows 20 1000 1)"
 src s ".probe = \"$url/items?limit=1\""
 R="qbackfill --from $B --to 2026-03-01T00:00:20Z --step 5s s.json"
-script '[{"at":6,"to":99,"mode":{"auth":"A: b","blind":true}}]'
+scripted '[{"at":6,"to":99,"mode":{"auth":"A: b","blind":true}}]'
 exits 77 'a credential that sees nothing any more' $R
 like "$(cat err)" '^qbackfill: s: blind: the control query shows no item' '... told'
 is "$(sql "SELECT count(*) FROM q_window WHERE state = 'done' AND items = 0")" 0 '... no window is taken for empty'
-script '[]'
+scripted '[]'
 exits 0 '... and when it sees again' $R
 is "$(arrived)" "$(served)" '... each row once'
 exits 78 'another source file' sh -c "jq '.query.x = \"1\"' s.json >s2.json; qbackfill s2.json"
