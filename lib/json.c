@@ -239,6 +239,12 @@ next(struct span in, struct span *key, struct span *v)
 }
 
 bool
+json_member(struct span object, struct span *key, struct span *v)
+{
+	return next(object, key, v);
+}
+
+bool
 json_next(struct span array, struct span *element)
 {
 	return next(array, NULL, element);

@@ -27,6 +27,9 @@ struct span json_at(struct span, const char *pointer);	/* p NULL: nothing there 
 /* The next element of an array; begin with *element = (struct span){ NULL }.  False: that was the last. */
 bool json_next(struct span array, struct span *element);
 
+/* The next member of an object; begin with *value = (struct span){ NULL }.  False: that was the last. */
+bool json_member(struct span object, struct span *key, struct span *value);
+
 /*
  * What a string means, or the source text of any other value, with a NUL behind it; the caller frees.  Half of a surrogate
  * pair becomes U+FFFD.  NULL: out of memory.

@@ -15,6 +15,7 @@
 
 #include <jansson.h>
 
+#include "json.h"
 #include "q.h"
 
 #define INT_MAX_EXACT INT64_C(9007199254740992)	/* 2^53: beyond, a real is not one integer */
@@ -59,84 +60,45 @@ blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static const char *
-after_blanks(const char *p)
-{
-	while (blank(*p))
-		p++;
-	return p;
-}
-
-/* The end of the value at p, which has been found valid and stands inside an object. */
-static const char *
-after_value(const char *p)
-{
-	int depth = 0;
-
-	if (*p != '"' && *p != '{' && *p != '[')
-		return p + strcspn(p, ",} \t\n\r");
-	do {
-		if (*p == '"') {
-			while (*++p != '"')
-				p += *p == '\\';
-		} else
-			depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
-		p++;
-	} while (depth > 0);
-	return p;
-}
-
-/* The name that the key literal at p stands for, however it is escaped; NAMES: none of ours. */
+/* The name that a key stands for, however it is escaped; NAMES: none of ours. */
 static enum name
-name_of(const char *p, size_t n)
+name_of(struct span key)
 {
-	json_t *key = NULL;
+	const char *p = key.p + 1;
+	size_t n = key.n - 2;
+	char *plain = NULL;
 	enum name i;
 
-	if (memchr(p, '\\', n) != NULL) {
-		if ((key = json_loadb(p, n, JSON_DECODE_ANY, NULL)) == NULL)
-			return NAMES;
-		p = json_string_value(key);
-		n = json_string_length(key);
-	} else {
-		p++;
-		n -= 2;
-	}
+	if (memchr(p, '\\', n) != NULL && (p = plain = json_text(key, &n)) == NULL)
+		return NAMES;
 	for (i = 0; i < NAMES; i++)
 		if (strlen(names[i]) == n && memcmp(names[i], p, n) == 0)
 			break;
-	json_decref(key);
+	free(plain);
 	return i;
 }
 
 /* Walk the members at the top: find the payload, and refuse a name that says two things. */
 static bool
-members(struct record *r, const char *p, const char **why)
+members(struct record *r, struct span all, const char **why)
 {
+	struct span key, v = { NULL, 0 };
 	bool met[NAMES] = { false };
-	const char *end;
 	enum name i;
 
-	for (p = after_blanks(after_blanks(p) + 1); *p != '}'; p = after_blanks(p)) {
-		end = after_value(p);
-		i = name_of(p, (size_t)(end - p));
-		p = after_blanks(after_blanks(end) + 1);	/* the colon */
-		end = after_value(p);
-		if (i != NAMES) {
-			if (met[i])
-				return refuse(why, "\"%s\" is given twice", names[i]);
-			met[i] = true;
-			r->v[i] = json_object_get(r->root, names[i]);
-			if (json_is_null(r->v[i]))
-				r->v[i] = NULL;
-		}
+	while (json_member(all, &key, &v)) {
+		if ((i = name_of(key)) == NAMES)
+			continue;
+		if (met[i])
+			return refuse(why, "\"%s\" is given twice", names[i]);
+		met[i] = true;
+		r->v[i] = json_object_get(r->root, names[i]);
+		if (json_is_null(r->v[i]))
+			r->v[i] = NULL;
 		if (i == PAYLOAD) {
-			r->payload = p;
-			r->payload_len = (size_t)(end - p);
+			r->payload = v.p;
+			r->payload_len = v.n;
 		}
-		p = after_blanks(end);
-		if (*p == ',')
-			p++;
 	}
 	return true;
 }
@@ -146,6 +108,7 @@ static bool
 record_read(struct record *r, const char *text, size_t n, const char **why)
 {
 	const char *nul = memchr(text, '\0', n);
+	struct span all;
 	json_error_t e;
 
 	memset(r, 0, sizeof *r);
@@ -173,7 +136,9 @@ record_read(struct record *r, const char *text, size_t n, const char **why)
 		default:
 			return refuse(why, "not JSON at byte %d", e.position);
 		}
-	if (json_is_object(r->root) && members(r, text, why))
+	for (all = (struct span){ text, n }; all.n > 0 && blank(*all.p); all.p++)
+		all.n--;
+	if (json_is_object(r->root) && members(r, all, why))
 		return true;
 	if (!json_is_object(r->root))
 		refuse(why, "not a JSON object");

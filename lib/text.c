@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "json.h"
 #include "q.h"
 
 /* jq 1.6 gives up on a whole line at depth 256, and a payload may be inside a record inside a record. */
@@ -266,23 +267,6 @@ text_is_json(const void *p, size_t n)
 	return valid;
 }
 
-/* Valid JSON without the white space between its tokens. */
-static void
-compact(FILE *f, const char *p, size_t n)
-{
-	size_t i, from = 0;
-
-	for (i = 0; i < n; i++)
-		if (p[i] == '"') {
-			while (p[++i] != '"')
-				i += p[i] == '\\';
-		} else if (blank(p[i])) {
-			fwrite(p + from, 1, i - from, f);
-			from = i + 1;
-		}
-	fwrite(p + from, 1, n - from, f);
-}
-
 static void
 base64(FILE *f, const unsigned char *p, size_t n)
 {
@@ -310,7 +294,7 @@ text_json_bytes(FILE *f, const char *name, const void *p, size_t n)
 		fprintf(f, "\"%s\":null", name);
 	else if (structured(p, n)) {
 		fprintf(f, "\"%s\":", name);
-		compact(f, p, n);
+		json_line(f, (struct span){ p, n });
 	} else if (text_utf8(p, n)) {
 		fprintf(f, "\"%s\":", name);
 		text_json(f, p, n);
