@@ -470,7 +470,7 @@ sql('app.db', 'PRAGMA journal_mode=WAL; CREATE TABLE orders(x)');
 system('mkfifo', 'fifo');
 symlink 'nowhere', 'dangling';
 symlink 'loop', 'loop';
-copy_of('newer.db'); sql('newer.db', "UPDATE q_meta SET value = '3' WHERE name = 'version'");
+copy_of('newer.db'); sql('newer.db', "UPDATE q_meta SET value = '4' WHERE name = 'version'");
 copy_of('older.db'); sql('older.db', "UPDATE q_meta SET value = '0' WHERE name = 'version'");
 copy_of('unversioned.db'); sql('unversioned.db', "DELETE FROM q_meta WHERE name = 'version'");
 copy_of('linked.db'); link 'linked.db', 'linked2.db';
@@ -503,8 +503,8 @@ my @files = (		# file, exit, message, and whether qinit finds it, too
 	['header', 78, "$dir/header: not an SQLite database", 1],
 	['empty', 78, "$dir/empty: no queue tables in this database; next: qinit --into '$dir/empty', or see -d and Q_DB", 1],
 	['app.db', 78, "$dir/app.db: no queue tables in this database; next: qinit --into '$dir/app.db'", 1],
-	['newer.db', 78, "$dir/newer.db: made by a newer q (schema 3, this program knows 2); next: install", 1],
-	['older.db', 78, "$dir/older.db: made by an older q (schema '0', this program needs 2); next: qinit --upgrade '$dir/older.db'", 1],
+	['newer.db', 78, "$dir/newer.db: made by a newer q (schema 4, this program knows 3); next: install", 1],
+	['older.db', 78, "$dir/older.db: made by an older q (schema '0', this program needs 3); next: qinit --upgrade '$dir/older.db'", 1],
 	['unversioned.db', 78, "$dir/unversioned.db: made by an older q (schema ''", 1],
 	['linked2.db', 78, "$dir/linked2.db: has 2 names (hard links)", 1],
 	['gone.db', 78, "$dir/gone.db: gone, but its log $dir/gone.db-wal is there; ", 1],
