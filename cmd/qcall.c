@@ -331,9 +331,10 @@ read_auth(json_t *root)
 				return;
 			}
 		}
+	if (auth != NULL && !known)	/* mostly a mistyped option, which must not kill a queue */
+		prog_die(Q_CONFIG, "payload: \"auth\": no --auth has the name '%s'; nothing was sent", auth);
 	if (auth != NULL)
-		refuse(known ? "\"auth\": '%s' is not for %s" : "\"auth\": no --auth has the name '%s'", auth,
-		    http_shown(shown, sizeof shown, ask.url));
+		refuse("\"auth\": '%s' is not for %s", auth, http_shown(shown, sizeof shown, ask.url));
 }
 
 /* Who is served twice can tell: the same for all attempts of a job. */

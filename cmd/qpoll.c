@@ -17,7 +17,7 @@ static const char HELP[] =
 "Ask the API that the file SOURCE describes (qpoll(5)) for what is new, until\n"
 "there is no more.  Each new item becomes a job, in the transaction that moves\n"
 "the cursor.\n"
-"  */5 * * * *  qpoll orders.json && qwork orders -- ./import\n"
+"  */5 * * * *  qpoll orders.json; qwork orders -- ./import\n"
 "  qpoll orders.json -- ./load  # a page of items, one a line, to ./load; no jobs\n"
 "  -n, --dry-run        print the new items of the first page, and to standard\n"
 "                       error the cursor; store nothing\n"
@@ -38,7 +38,7 @@ static const struct option LONGS[] = {
 };
 static struct prog self = { .name = "qpoll", .help = HELP, .shorts = "+nj", .longs = LONGS };
 
-enum { DAY_MS = 24 * 3600 * 1000, PLAIN_EACH = 24, LEASE_MS = 5 * 60 * 1000 };
+enum { DAY_MS = 24 * 3600 * 1000, PLAIN_EACH = 24, LEASE_MS = 5 * 60 * 1000, CHECK_MS = 3000 };
 
 static struct source src;
 static struct pager pager;
@@ -508,7 +508,7 @@ status(void)
 	else {
 		printf("%-10s %s: %s", "last run", when_relative(when, s.last.finished_ms, now), s.outcome);
 		if (s.failures > 1)
-			printf(", as the %" PRId64 " before it", s.failures - 1);
+			printf(", %" PRId64 " times in a row", s.failures);
 		putchar('\n');
 		if (s.note[0] != '\0') {
 			printf("%-10s ", "note");
@@ -528,18 +528,32 @@ history(void)
 	prog_exit(Q_OK);
 }
 
+/* What was there is told, for who wants it back. */
+static _Noreturn void
+reset(void)
+{
+	bool newest_only = src.start != NULL && strcmp(src.start, "newest") == 0;
+
+	prog_check(db, sync_reset(&state, NULL, prog_now()));
+	if (state.run.before[0] != '\0')
+		prog_warn("%s: the cursor was at %s%s", src.name, state.run.before, newest_only ?
+		    "; \"start\" is newest, so what changed since then will not come; next: qpoll --set-cursor with that, or qbackfill --from that" : "");
+	prog_exit(Q_OK);
+}
+
 /* Credential and shape, moving nothing. */
 static _Noreturn void
 try_out(void)
 {
+	struct walk w = { .src = &src, .pager = &pager };
 	struct page page;
-	struct ask q;
 	int rc;
 
-	dry = true;			/* fail() stores nothing */
-	first_ask(&q);
-	if ((rc = page_get(&pager, q.set ? q.text : NULL, src.order == ORDER_OPAQUE ? state.cursor : NULL, &page)) != Q_OK)
+	first_ask(&w.from);
+	if ((rc = page_get(&pager, w.from.set ? w.from.text : NULL, src.order == ORDER_OPAQUE ? state.cursor : NULL, &page)) != Q_OK)
 		fail(rc == Q_NO ? Q_CONFIG : rc, pager.message);
+	if ((rc = walk_judge(&w, &page)) != Q_OK)
+		fail(rc, pager.message);
 	if (src.probe != NULL && ((rc = page_probe(&pager, src.probe, &page)) != Q_OK || page.n == 0))
 		fail(rc != Q_OK ? rc : Q_PERM, rc != Q_OK ? pager.message : "blind: the control query shows no item at all");
 	prog_exit(Q_OK);
@@ -598,7 +612,7 @@ ready(void)
 	int rc;
 
 	check(sync_room(&state));
-	if (strcmp(state.config, src.config) != 0) {
+	if (strcmp(state.config, src.config) != 0 && act != CHECK) {
 		if (act != ACCEPT && state.cursor != NULL) {
 			snprintf(text, sizeof text, "%s: the source file asks for other items than when the cursor was stored; next: qpoll --accept, "
 			    "if the cursor still fits, or qpoll --reset", src.name);
@@ -658,8 +672,12 @@ main(int argc, char *argv[])
 		prog_check(db, sync_reset(&state, value, prog_now()));
 		prog_exit(Q_OK);
 	case RESET:
-		prog_check(db, sync_reset(&state, NULL, prog_now()));
-		prog_exit(Q_OK);
+		reset();
+	}
+	if (act == CHECK) {
+		dry = true;		/* nothing is stored, whatever is found */
+		src.max_wait_ms = src.max_wait_ms < CHECK_MS ? src.max_wait_ms : CHECK_MS;
+		src.retries = 0;
 	}
 	ready();
 	if (act == CHECK)

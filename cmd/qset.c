@@ -176,6 +176,19 @@ show(const char *text, bool good)
 		text_show(stdout, text, strlen(text), 0);
 }
 
+/* Not a setting, but without it one asks in vain why nothing moves. */
+static int
+print_block(const char *name, int64_t until_ms, void *arg)
+{
+	char until[WHEN_TEXT];
+
+	(void)arg;
+	fputs("# rate.", stdout);
+	show(name, false);
+	printf(" lets nothing through until %s; see qrate --block\n", when_text(until, until_ms, false));
+	return Q_OK;
+}
+
 /* One line that can be read back.  Pauses are comments, and so is what qset would refuse. */
 static int
 print(const struct setting *set, const char *value, int64_t set_ms, void *arg)
@@ -243,6 +256,7 @@ main(int argc, char *argv[])
 		if (name != NULL)
 			query(name);
 		prog_check(db, setting_each(db, print, NULL));
+		prog_check(db, rate_blocks(db, prog_now(), print_block, NULL));
 		prog_exit(Q_OK);
 	}
 	db = prog_open(DB_ONCE);

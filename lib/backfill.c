@@ -154,6 +154,8 @@ plan_parse(struct db *db, const struct source *src, const char *from, const char
 		return db_status(db);
 	if (p->stop <= p->start)
 		return db_fail(db, Q_USAGE, to != NULL ? "--to is not after --from" : "--from is not before the cursor of qpoll");
+	if (src != NULL && p->time && to != NULL && p->stop > when_now())
+		return db_fail(db, Q_USAGE, "--to lies in the future, and what is still to come would be missed; leave it out to end at the cursor of qpoll");
 	if ((p->stop - p->start - 1) / p->step >= PLAN_WINDOWS_MAX)
 		return db_fail(db, Q_USAGE, "--step: that makes more than %d windows", PLAN_WINDOWS_MAX);
 	return Q_OK;

@@ -300,6 +300,8 @@ token(void *arg)
 
 		if (wait + spent > p->src->max_wait_ms) {
 			p->limited = true;
+			if (p->rate.crowded)
+				return say(p, Q_TEMP, "all places under rate.%s.concurrency are taken", p->src->rate);
 			return say(p, Q_TEMP, "rate %s lets nothing through for %s", p->src->rate, when_span(span, wait));
 		}
 		if (!nap(p, wait < 1 ? 1 : wait < 1000 ? wait : 1000))

@@ -33,7 +33,8 @@ CREATE TABLE IF NOT EXISTS q_poll_run(
   name TEXT NOT NULL,
   started_ms INTEGER NOT NULL,
   finished_ms INTEGER NOT NULL,
-  outcome TEXT NOT NULL,                  -- new, nothing, unmodified, limited, stopped, failed
+  outcome TEXT NOT NULL,                  -- new, nothing, unmodified, limited, stopped, failed; unfinished: it goes on, or was killed;
+                                          -- set: no run, but somebody who set the cursor
   exit INTEGER NOT NULL,
   http INTEGER,                           -- last HTTP status
   pages INTEGER NOT NULL,

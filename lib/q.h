@@ -294,6 +294,8 @@ int rate_reboot(struct db *);
  */
 int rate_block(struct db *, const char *name, int64_t until_ms);
 int rate_unblock(struct db *, const char *name);
+/* The shared rates that are blocked now, by name; stops like job_list(). */
+int rate_blocks(struct db *, int64_t now, int (*each)(const char *name, int64_t until_ms, void *), void *);
 
 /*
  * Who takes tokens of rate.NAME and is no claim: qrate, qpoll, qbackfill, qcall.  With a concurrency it also holds a

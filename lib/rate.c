@@ -13,6 +13,7 @@
 enum { MARK_MS = 2000 };		/* how long a waiting mark outlives the moment for which it waits */
 #define BLOCK_MAX INT64_C(315360000000)	/* 10 years */
 
+static const char BLOCKS[] = "SELECT name, blocked_ms FROM q_rate WHERE kind = 'rate' AND blocked_ms > :now ORDER BY name";
 static const char LOOK[] = "SELECT full_us, blocked_ms FROM q_rate WHERE kind = :kind AND name = :name";
 
 static const char TAKE[] =
@@ -151,6 +152,19 @@ rate_unblock(struct db *db, const char *name)
 	db_text(s, ":name", name);
 	db_run(s);
 	return db_status(db);
+}
+
+int
+rate_blocks(struct db *db, int64_t now, int (*each)(const char *, int64_t, void *), void *arg)
+{
+	struct stmt *s = db_prepare(db, BLOCKS);
+	int rc = Q_OK;
+
+	db_int(s, ":now", now);
+	while (rc == Q_OK && db_step(s) == 1)
+		rc = each(db_col_text(s, 0), db_col_int(s, 1), arg);
+	db_reset(s);
+	return db_status(db) != Q_OK ? db_status(db) : rc;
 }
 
 /* ---- users that are no claims -------------------------------------------- */

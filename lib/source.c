@@ -302,7 +302,7 @@ read_auth(struct source *s, json_t *auth, struct fault *f)
 	} else
 		why = strerror(errno);
 	if (secret == NULL)
-		return bad(f, status, from, "%s %s", value, why);
+		return bad(f, status, from, "%s%s %s", value, *why >= 'A' && *why <= 'Z' ? ":" : "", why);	/* the system's begin so */
 	s->secret = secret;
 	if (how == from)
 		return true;

@@ -338,7 +338,7 @@ sync_step(struct sync *p, const struct sync_step *step, int64_t now)
 			p->shown_ms = now;
 		if (!alone)
 			write_state(p, cursor, &key, walk);
-		write_run(p, step->outcome != NULL ? step->outcome : "stopped", step->outcome != NULL ? step->exit : Q_TEMP, cursor, now);
+		write_run(p, step->outcome != NULL ? step->outcome : "unfinished", step->outcome != NULL ? step->exit : Q_TEMP, cursor, now);
 	}
 	if (db_status(p->db) != Q_OK) {
 		db_rollback(p->db);

@@ -673,6 +673,16 @@ opaque(struct walk *w, bool *enough)
 }
 
 int
+walk_judge(struct walk *w, struct page *page)
+{
+	bool unused;
+
+	if (w->src->order == ORDER_OPAQUE)
+		return Q_OK;
+	return w->src->order == ORDER_ASC ? check_order(w, page, &w->from) : mark_old(w, page, source_sends(w->src, "cursor"), &unused);
+}
+
+int
 walk_run(struct walk *w)
 {
 	bool enough = false;

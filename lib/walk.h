@@ -45,6 +45,9 @@ int walk_run(struct walk *);
 /* position as walk_run() gives it, taken apart into w->pointer and w->high. */
 void walk_resume(struct walk *, const char *position);
 
+/* Is the page, asked for from w->from on, in order and within what was asked for?  Q_OK, or Q_DATA. */
+int walk_judge(struct walk *, struct page *);
+
 /* The item with the largest value that is wanted and does not lie in the future; NULL: none. */
 const struct item *walk_largest(const struct page *);
 

@@ -178,13 +178,15 @@ for (
 	[url('/v1/ok', '"timeout":30'), '"timeout" must be a string', 'a timeout without a unit'],
 	[url('/v1/ok', '"timeout":"30"'), q("timeout": '30' ), 'likewise in quotes'],
 	[url('/v1/ok', '"timeout":"0s"'), q("timeout": '0s' is no time at all), 'no time'],
-	[url('/v1/ok', '"auth":"partner"'), q("auth": no --auth has the name 'partner'), 'a secret nobody has bound'],
 ) {
 	my ($payload, $says, $name) = @$_;
 	is(call($payload), 65, "payload: $name");
 	like($err, qr/^qcall: payload: \Q$says\E.*; nothing was sent\n\z/, '... says so');
 	nothing_sent();
 }
+is(call(url('/v1/ok', '"auth":"partner"')), 78, 'a secret nobody has bound: the options, and no reason to kill a queue');
+is($err, "qcall: payload: \"auth\": no --auth has the name 'partner'; nothing was sent\n", '... says so');
+nothing_sent();
 spew('payload', url('/v1/ok'));
 is(system('qcall <payload >out 2>err') >> 8, 65, 'http needs leave: a payload');
 
@@ -263,7 +265,7 @@ for (
 }
 is(call(url('/v1/ok', '"auth":"partner","headers":{"authorization":"Basic x"}'), @auth), 65, 'a payload with its own Authorization');
 is(call(url('/v1/ok', '"headers":{"authorization":"Basic x"}'), @auth), 0, '... may have it without "auth"');
-is(call(url('/v1/ok', '"auth":"Partner"'), @auth), 65, 'another name');
+is(call(url('/v1/ok', '"auth":"Partner"'), @auth), 78, 'another name');
 for (['/v1/to-evil', "http://127.0.0.1:$evil/stolen, not the same origin"], ['/v1/to-admin', "$base/admin, which is not allowed"],
     ['/v1/to-dots', "$base/v1/%2e%2e/admin, which is not allowed"]) {
 	my ($path, $says) = @$_;

@@ -105,7 +105,7 @@ is "$(held)" "$was" '... cursor and items stay'
 is "$(sql "SELECT count(*), min(note), max(note) FROM q_poll_run WHERE outcome = 'failed' AND exit = 77 AND http = 401 AND fresh = 0")" \
     "23|s: credentials refused: $url/items: status 401: {\"message\":\"no\"}|s: credentials refused: $url/items: status 401: {\"message\":\"no\"}" '... 23 runs are written down'
 poll --status >out
-is "$(sed 1,3d out)" "last run   now: failed, as the 22 before it
+is "$(sed 1,3d out)" "last run   now: failed, 23 times in a row
 note       s: credentials refused: $url/items: status 401: {\"message\":\"no\"}" '... --status knows'
 is "$(poll --status -j | grep -o '"outcome":"failed","failures":23')" '"outcome":"failed","failures":23' '... and in JSON'
 echo new >token

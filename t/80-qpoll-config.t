@@ -27,7 +27,7 @@ chmod 600 token
 mkdir sub; mv s.json sub; cp token sub/token2
 sed 's/"token"/"token2"/' sub/s.json >s2; mv s2 sub/s.json
 exits 0 'its path is relative to the source file' qpoll sub/s.json
-try 78 'no such file' '"bearer_file":"none"' '"bearer_file": none No such file or directory'
+try 78 'no such file' '"bearer_file":"none"' '"bearer_file": none: No such file or directory'
 try 78 'a folder' '"bearer_file":"sub"' '"bearer_file": sub is not a regular file'
 mkfifo pipe; chmod 600 pipe
 try 78 'a pipe' '"bearer_file":"pipe"' '"bearer_file": pipe is not a regular file'

@@ -58,4 +58,45 @@ like "$(cat err)" 'the token is void \(status 410\), the API wants a new beginni
 src '"order":"opaque","query":{"sync":"{sync}","token":"{token}","limit":3},"next":"token:/t"'
 exits 78 '{sync} without a closing token' qpoll s.json
 like "$(cat err)" '\{sync\} is the closing token, which "final": "token:/POINTER" gives$' '... says so'
+
+# ---- looking first, and beginning anew ----
+
+rm -f q.db*
+qinit
+ask "$url/_new" '{}' >/dev/null
+rows '[{"id":"a","stamp":1777600000000},{"id":"b","stamp":1777600001000}]' >/dev/null
+whole() { sql .dump | sed 's/^INSERT INTO q_poll_run.*//'; }
+src '"query":{"from":"{cursor}","order":"asc"},"cursor":"/updated_at","order":"asc","next":"link","start":"2026-05-01T01:46:41Z"'
+unchanged 65 'a filter by another name' qpoll --check s.json
+like "$(cat err)" '^qpoll: s: filter ignored: 2026-05-01T01:46:40Z came \(id a\)' '... is found out by --check'
+src '"query":{"since":"{cursor}","order":"asc"},"cursor":"/updated_at","order":"desc","next":"link","start":"all"'
+exits 65 'another order' qpoll --check s.json
+like "$(cat err)" '^qpoll: s: not in descending order' '... likewise'
+src "$asc"
+mode '{"status":429,"headers":{"Retry-After":"4"}}' >/dev/null
+exits 75 'a limit' qpoll --check s.json
+is "$(cat err)" 'qpoll: s: limited: status 429 asks to wait 4s' '... is not waited for'
+mode '{"status":404}' >/dev/null
+src "$asc,\"whoami\":\"$url/who\""
+exits 69 'whoami' qpoll --check s.json
+is "$(sql 'SELECT count(*) FROM q_poll; SELECT count(*) FROM q_poll_run')" '0
+0' '... nothing of it is on record'
+mode '{"status":null}' >/dev/null
+src "$asc"
+exits 0 'a run' qpoll s.json
+src "$asc,\"granularity\":\"1m\""
+exits 78 'a changed file' qpoll s.json
+exits 0 '... can be looked at' qpoll --check s.json
+exits 0 '... --reset' qpoll --reset s.json
+is "$(cat err)" 'qpoll: s: the cursor was at 2026-05-01T01:46:41Z' '... tells where it was'
+src '"query":{"since":"{cursor}","order":"asc"},"cursor":"/updated_at","order":"asc","next":"link","start":"newest"'
+qpoll --set-cursor 2026-05-01T00:00:00Z s.json
+exits 0 '... of what begins with the newest' qpoll --reset s.json
+like "$(cat err)" 'the cursor was at 2026-05-01T00:00:00Z; "start" is newest, so what changed since then will not come; next: qpoll --set-cursor' '... tells what that means'
+qset rate.p=10/s
+qrate --block 1h p
+is "$(qset)" 'rate.p=10/s
+# rate.p lets nothing through until 2026-06-02T13:00:00Z; see qrate --block' 'qset tells of a block'
+exits 64 'a backfill of what is still to come' qbackfill --from 2026-06-01 --to 2026-07-01 --step 1d s.json
+like "$(cat err)" '--to lies in the future' '... is refused'
 done_testing
