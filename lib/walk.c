@@ -397,6 +397,7 @@ tie(struct walk *w, struct ask *q, char *next, bool *enough)
 static int
 straight(struct walk *w, const struct ask *q, char *next, bool *enough)
 {
+	bool place = w->src->stable;	/* else the cursor stays: pages may have shifted, and the future become the present */
 	struct pass p = { .q = q };
 	struct page page;
 	const struct item *m;
@@ -413,7 +414,7 @@ straight(struct walk *w, const struct ask *q, char *next, bool *enough)
 		}
 		if ((rc = check_order(w, &page, q)) == Q_OK) {
 			m = walk_largest(&page);
-			rc = store(w, &page, m != NULL ? m->cursor : NULL, NULL, page.end || has_until(&page));
+			rc = store(w, &page, place && m != NULL ? m->cursor : NULL, NULL, page.end || has_until(&page));
 		}
 		next = page.next;
 		page.next = NULL;
@@ -478,14 +479,23 @@ walk_resume(struct walk *w, const char *position)
 		w->pointer = strdup(text);
 	if ((text = json_string_value(json_object_get(v, "high"))) != NULL)
 		w->high = strdup(text);
+	if ((text = json_string_value(json_object_get(v, "known"))) != NULL)
+		w->known = strdup(text);
+	w->pass = json_integer_value(json_object_get(v, "pass"));
 	json_decref(v);
 }
 
+/* Where a run that comes later goes on: in this pass, or if it is over at the top of another. */
 static char *
 position_text(const struct walk *w)
 {
-	json_t *v = json_pack("{s:s,s:s*}", "pointer", w->pointer, "high", w->high);
-	char *text = v != NULL ? json_dumps(v, JSON_COMPACT) : NULL;
+	int64_t pass = w->pass + (w->pointer == NULL);
+	json_t *v = json_pack("{s:s*,s:s*}", "pointer", w->pointer, "high", w->high);
+	char *text;
+
+	if (pass > 0 && json_object_set_new(v, "pass", json_integer(pass)) == 0 && w->pointer != NULL && w->known != NULL)
+		json_object_set_new(v, "known", json_string(w->known));
+	text = v != NULL ? json_dumps(v, JSON_COMPACT) : NULL;
 
 	json_decref(v);
 	return text;
@@ -534,7 +544,7 @@ once(struct walk *w, bool filtered, bool *resumed, bool *enough)
 {
 	struct pass p = { .q = NULL };
 	struct page page;
-	bool end = false;
+	bool end = false, again = false;
 	char *text;
 	int rc = Q_OK;
 
@@ -543,7 +553,10 @@ once(struct walk *w, bool filtered, bool *resumed, bool *enough)
 		if ((rc = pass_put(w, &p, p.n, w->pointer)) != Q_OK)
 			break;
 		rc = get(w, filtered ? text_of(&w->from) : NULL, w->pointer, &page, enough);
+		if (rc == Q_NO && !*enough && again)
+			rc = wrong(w, Q_TEMP, "the pointer to the next page became void, again; the next run begins anew");
 		if (rc == Q_NO && !*enough && w->pointer != NULL) {	/* the pointer is void: from the top */
+			again = true;
 			free(w->pointer);
 			w->pointer = NULL;
 			pass_cut(&p, 0);
@@ -556,7 +569,7 @@ once(struct walk *w, bool filtered, bool *resumed, bool *enough)
 			page_free(&page);
 			break;
 		}
-		if (rc != Q_OK || (rc = mark_old(w, &page, filtered, &end)) != Q_OK)
+		if (rc != Q_OK || (rc = mark_old(w, &page, filtered && !*resumed, &end)) != Q_OK)
 			break;
 		end |= page.end;
 		if (page.doubtful) {
@@ -564,13 +577,14 @@ once(struct walk *w, bool filtered, bool *resumed, bool *enough)
 			rc = only_one(w);
 			break;
 		}
-		if (w->src->order == ORDER_ANY || w->pointer == NULL)	/* going down, what is above the first page is for the next walk */
+		/* Going down, what is above the first page is for the next walk; but that page may lie in the future. */
+		if (w->src->order == ORDER_ANY || w->pointer == NULL || w->high == NULL)
 			note_high(w, walk_largest(&page));
 		free(w->pointer);
 		w->pointer = end ? NULL : page.next;
 		page.next = NULL;
-		if (end)
-			rc = p.n == 1 && !*resumed ? store(w, &page, w->high, "", true) : store(w, &page, NULL, NULL, false);
+		if (end && p.n == 1 && !*resumed)
+			rc = store(w, &page, w->high, "", true);
 		else if ((text = position_text(w)) == NULL)
 			rc = memory(w);
 		else {
@@ -594,22 +608,23 @@ walking(struct walk *w, bool *enough)
 	bool shifts = w->src->order == ORDER_ANY || (!w->src->stable && w->src->next != NEXT_LAST);
 	struct cursor_key key;
 	const char *why;
-	char *known = NULL;		/* the highest value before the pass: what lies below and changed since is above it now */
 	int64_t fresh;
 	int rc = Q_OK;
 
-	for (int pass = 0; rc == Q_OK && !w->closed; pass++) {
+	for (; rc == Q_OK && !w->closed; w->pass++) {
 		fresh = w->fresh;
-		free(known);
-		known = w->high != NULL ? strdup(w->high) : NULL;
+		if (w->pointer == NULL) {	/* else the pass goes on that another run began */
+			free(w->known);
+			w->known = w->high != NULL ? strdup(w->high) : NULL;
+		}
 		if ((rc = once(w, filtered, &resumed, enough)) != Q_OK || w->closed || w->unmodified)
 			break;
 		again = shifts && (resumed || w->fresh > fresh);
 		if (!again && !resumed)
 			rc = complete(w, w->high, "");
-		else if (again && pass >= PASSES_MAX) {
+		else if (again && w->pass >= PASSES_MAX) {
 			w->unsettled = w->src->order != ORDER_DESC;
-			rc = complete(w, w->unsettled ? known : w->high, "");
+			rc = complete(w, w->unsettled ? w->known : w->high, "");
 		} else if (!again) {		/* now what came above it since it was begun */
 			rc = store(w, &(struct page){ .n = 0 }, w->high, "", false);
 			if (w->high != NULL && cursor_key(&w->src->spec, w->high, &w->from.key, &why)) {
@@ -619,7 +634,6 @@ walking(struct walk *w, bool *enough)
 			}
 		}
 	}
-	free(known);
 	return rc;
 }
 
@@ -696,7 +710,8 @@ walk_run(struct walk *w)
 	}
 	free(w->pointer);
 	free(w->high);
+	free(w->known);
 	free(w->token);
-	w->pointer = w->high = w->token = NULL;
+	w->pointer = w->high = w->known = w->token = NULL;
 	return rc;
 }

@@ -16,6 +16,8 @@ struct walk {
 	struct ask from;
 	struct cursor_key until;	/* what is at or above it is not wanted; n 0: no such bound */
 	char *pointer, *high;		/* desc, any: where an earlier walk stopped, and its highest value; Freed by walk_run() */
+	int64_t pass;			/* how many passes over the pages came before, in this walk */
+	char *known;			/* the highest value before this pass: what lies below and changed since is above it now */
 	char *token;			/* opaque: the cursor.  Freed likewise */
 	bool pointed;			/* the source has shown a pointer, now or earlier: a page without one is the last */
 
