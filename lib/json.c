@@ -436,7 +436,17 @@ put(struct canon *c, const char *p, size_t n)
 	return true;
 }
 
-/* A string, escaped in the one way of text_json(). */
+/* U+FFFD stands for what is none of a character, too, and is then another text. */
+static bool
+is_plain(const char *text, size_t n)
+{
+	for (size_t i = 0; i + 2 < n; i++)
+		if (memcmp(text + i, "\xef\xbf\xbd", 3) == 0)
+			return false;
+	return text_utf8(text, n);
+}
+
+/* A string, escaped in the one way of text_json() if that keeps all of it. */
 static bool
 put_string(struct canon *c, struct span v)
 {
@@ -449,7 +459,9 @@ put_string(struct canon *c, struct span v)
 		return put(c, v.p, v.n);
 	if ((text = json_text(v, &len)) == NULL)
 		return false;
-	if ((f = open_memstream(&again, &size)) != NULL) {
+	if (!is_plain(text, len))
+		good = put(c, v.p, v.n);
+	else if ((f = open_memstream(&again, &size)) != NULL) {
 		text_json(f, text, len);
 		good = fclose(f) == 0 && put(c, again, size);
 	}
