@@ -101,7 +101,7 @@ struct item {
 	struct cursor_key key;
 	bool future;			/* its value lies ahead of the server's clock */
 	bool old;			/* below what was asked for: not wanted */
-	bool fresh;			/* set by sync_fresh() */
+	bool twice, fresh;		/* set by sync_fresh(): it came before in this page; it is new */
 	unsigned char ver[16];		/* digest of id and item */
 };
 

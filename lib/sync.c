@@ -123,13 +123,31 @@ sync_free(struct sync *p)
 
 /* ---- items ---- */
 
-static bool
-repeated_in(const struct page *page, size_t i)
+static int
+by_version(const void *a, const void *b)
 {
-	for (size_t k = 0; k < i; k++)
-		if (memcmp(page->items[k].ver, page->items[i].ver, sizeof page->items[i].ver) == 0)
-			return true;
-	return false;
+	const struct item *x = *(struct item *const *)a, *y = *(struct item *const *)b;
+	int d = memcmp(x->ver, y->ver, sizeof x->ver);
+
+	return d != 0 ? d : (x > y) - (x < y);
+}
+
+/* Marks what comes twice in the page, but for the first of them. */
+static void
+mark_repeated(struct db *db, struct page *page)
+{
+	struct item **all = malloc(page->n * sizeof *all + 1);
+
+	if (all == NULL) {
+		db_fail(db, Q_TEMP, "out of memory");
+		return;
+	}
+	for (size_t i = 0; i < page->n; i++)
+		all[i] = &page->items[i];
+	qsort(all, page->n, sizeof *all, by_version);
+	for (size_t i = 1; i < page->n; i++)
+		all[i]->twice = memcmp(all[i - 1]->ver, all[i]->ver, sizeof all[i]->ver) == 0;
+	free(all);
 }
 
 int
@@ -137,6 +155,7 @@ sync_fresh(struct sync *p, struct page *page)
 {
 	bool opaque = p->src->order == ORDER_OPAQUE;	/* its token says what was seen */
 
+	mark_repeated(p->db, page);
 	for (size_t i = 0; i < page->n && db_status(p->db) == Q_OK; i++) {
 		struct item *it = &page->items[i];
 		struct stmt *s = db_prepare(p->db, SEEN);
@@ -147,7 +166,7 @@ sync_fresh(struct sync *p, struct page *page)
 		db_text(s, ":name", p->src->name);
 		db_blob(s, ":key", it->key.b, it->key.n);
 		db_blob(s, ":ver", it->ver, sizeof it->ver);
-		it->fresh = (opaque || db_only(s) == -1) && !repeated_in(page, i);
+		it->fresh = (opaque || db_only(s) == -1) && !it->twice;
 		if (!it->fresh)
 			p->run.repeated++;
 		else {
