@@ -209,6 +209,7 @@ print(const struct page *page, const char *cursor)
 		prog_warn("%s: the cursor would be %s", src.name, cursor);
 	else
 		prog_warn("%s: the cursor would stay", src.name);
+	prog_check(db, rate_leave(db, &pager.rate));
 	prog_exit(Q_OK);
 }
 
@@ -281,7 +282,7 @@ control(const struct ask *from)
 	bool newer;
 	int rc;
 
-	if (src.probe == NULL || state.run.fresh > 0 || (state.probed_ms != -1 && now - state.probed_ms < DAY_MS && state.hidden == 0))
+	if (src.probe == NULL || state.run.fresh > 0 || (state.probed_ms != -1 && now >= state.probed_ms && now - state.probed_ms < DAY_MS && state.hidden == 0))
 		return;
 	if ((rc = page_probe(&pager, src.probe, &page)) != Q_OK)
 		fail(rc, pager.message);
@@ -342,7 +343,7 @@ run(void)
 		w.token = state.cursor != NULL ? strdup(state.cursor) : NULL;
 	if (!src.conditional || state.unmodified >= PLAIN_EACH)
 		state.unmodified = 0;	/* each so many times without, for validators that are broken */
-	else if (w.pointer == NULL && !dry) {
+	else if (state.walk == NULL && !dry) {
 		pager.etag = state.etag;
 		pager.modified = state.modified;
 	}
@@ -393,6 +394,7 @@ newest(void)
 	page_free(&page);
 	if (dry) {
 		prog_warn("%s: the cursor would be %s", src.name, text);
+		prog_check(db, rate_leave(db, &pager.rate));
 		prog_exit(Q_OK);
 	}
 	close_run(text, "nothing");
@@ -550,12 +552,14 @@ try_out(void)
 	int rc;
 
 	first_ask(&w.from);
-	if ((rc = page_get(&pager, w.from.set ? w.from.text : NULL, src.order == ORDER_OPAQUE ? state.cursor : NULL, &page)) != Q_OK)
+	pager.sync = src.closing ? state.cursor : NULL;
+	if ((rc = page_get(&pager, w.from.set ? w.from.text : NULL, src.order == ORDER_OPAQUE && !src.closing ? state.cursor : NULL, &page)) != Q_OK)
 		fail(rc == Q_NO ? Q_CONFIG : rc, pager.message);
 	if ((rc = walk_judge(&w, &page)) != Q_OK)
 		fail(rc, pager.message);
 	if (src.probe != NULL && ((rc = page_probe(&pager, src.probe, &page)) != Q_OK || page.n == 0))
 		fail(rc != Q_OK ? rc : Q_PERM, rc != Q_OK ? pager.message : "blind: the control query shows no item at all");
+	prog_check(db, rate_leave(db, &pager.rate));
 	prog_exit(Q_OK);
 }
 
@@ -599,6 +603,7 @@ options(int argc, char *argv[])
 		prog_usage("a command goes with a run only");
 	if (dry && act != 0 && act != ACCEPT)
 		prog_usage("-n goes with a run only");
+	dry |= act == CHECK;		/* fail() stores nothing */
 	prog_now();
 }
 
