@@ -828,18 +828,20 @@ db_prepare(struct db *db, const char *sql)
 	struct stmt *s;
 	int i, rc;
 
-	for (i = 0; i < db->nstmt; i++)
-		if (db->stmts[i].sql == sql) {
-			s = &db->stmts[i];
-			sqlite3_reset(s->st);
-			sqlite3_clear_bindings(s->st);
-			return s;
-		}
-	if (db->nstmt == STMTS) {
+	for (i = 0; i < db->nstmt && db->stmts[i].sql != sql; i++)
+		;
+	if (i == STMTS) {
 		db_fail(db, Q_BUG, "more than %d statements", STMTS);
 		return &db->stmts[0];
 	}
-	s = &db->stmts[db->nstmt++];
+	s = &db->stmts[i];
+	if (i < db->nstmt && s->st != NULL) {	/* NULL: there was no memory, or the file was busy; perhaps now it is not */
+		sqlite3_reset(s->st);
+		sqlite3_clear_bindings(s->st);
+		return s;
+	}
+	if (i == db->nstmt)
+		db->nstmt++;
 	s->sql = sql;
 	s->db = db;
 	rc = sqlite3_prepare_v3(db->a, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->st, NULL);

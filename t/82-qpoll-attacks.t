@@ -104,4 +104,13 @@ src "$ASC,\"probe\":\"$url/items?order=desc\""
 Q_NOW=2036-01-01T00:00:00Z qpoll s.json
 Q_NOW=2036-01-01T00:00:00Z qpoll s.json
 is "$(asked poll)" '0 2' 'the control query was asked in ten years: it is asked today'
+
+# ---- a queue file that somebody changed ----
+
+fresh
+src "$ASC"
+poll
+sqlite3 "$Q_DB" 'ALTER TABLE q_poll_run RENAME COLUMN note TO notes'
+exits 70 'a statement that fails twice is no crash' poll
+like "$(cat err)" 'the run is not recorded: .*no column named note' '... and is said'
 done_testing
