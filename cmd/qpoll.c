@@ -341,6 +341,8 @@ run(void)
 	walk_resume(&w, state.walk);
 	if (src.order == ORDER_OPAQUE)
 		w.token = state.cursor != NULL ? strdup(state.cursor) : NULL;
+	if (src.order == ORDER_OPAQUE && state.cursor != NULL && w.token == NULL)
+		fail(Q_TEMP, "out of memory");
 	if (!src.conditional || state.unmodified >= PLAIN_EACH)
 		state.unmodified = 0;	/* each so many times without, for validators that are broken */
 	else if (state.walk == NULL && !dry) {

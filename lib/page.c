@@ -205,15 +205,17 @@ ask_free(struct ask *a)
 		free(a->values[i]);
 }
 
-static void
+/* False: there is no value. */
+static bool
 add_header(struct ask *a, const char *name, char *value, bool secret)
 {
 	if (value == NULL || a->http.nheaders == HEADERS_MAX) {
 		free(value);
-		return;
+		return value != NULL;
 	}
 	a->values[a->http.nheaders] = value;
 	a->headers[a->http.nheaders++] = (struct http_header){ name, value, secret };
+	return true;
 }
 
 static bool
@@ -238,10 +240,11 @@ prepare(struct pager *p, const char *url, const char *query, const char *pointer
 	a->http.secret = s->secret_query != NULL ? s->secret : NULL;
 	json_object_foreach(s->headers, name, v) {
 		typed |= strcasecmp(name, "Content-Type") == 0;
-		add_header(a, name, expand(json_string_value(v), &at, &unset), false);
+		if (!add_header(a, name, expand(json_string_value(v), &at, &unset), false) && !unset)
+			return false;
 	}
-	if (s->secret_header != NULL && s->secret != NULL)
-		add_header(a, s->secret_header, strdup(s->secret), true);
+	if (s->secret_header != NULL && s->secret != NULL && !add_header(a, s->secret_header, strdup(s->secret), true))
+		return false;		/* others may be shown less */
 	if (p->etag != NULL)
 		add_header(a, "If-None-Match", strdup(p->etag), false);
 	if (p->modified != NULL)
@@ -709,7 +712,7 @@ static int
 read_next(struct pager *p, const struct http_answer *a, struct span doc, const char *pointer, struct page *page)
 {
 	const struct source *s = p->src;
-	bool more = false, done = false, said = s->more != NULL || s->done != NULL;
+	bool more = false, done = false, on = false, said = s->more != NULL || s->done != NULL;
 	char number[24];
 	int64_t at;
 	int rc = Q_OK;
@@ -733,11 +736,11 @@ read_next(struct pager *p, const struct http_answer *a, struct span doc, const c
 		rc = pointer_text(p, doc, s->next_at, &page->next);
 		break;
 	case NEXT_LAST:
-		if (page->n > 0 && (said ? more : s->size < 0 || page->full))
+		if ((on = page->n > 0 && (said ? more : s->size < 0 || page->full)))
 			page->next = strdup(page->items[page->n - 1].id);
 		break;
 	case NEXT_PAGE: case NEXT_OFFSET:
-		if (page->n == 0 || (!said && s->size > 0 && !page->full) || (said && !more))
+		if (!(on = page->n > 0 && (said ? more : s->size < 0 || page->full)))
 			break;
 		at = pointer != NULL ? strtoll(pointer, NULL, 10) : s->next == NEXT_PAGE ? s->first_page : 0;
 		snprintf(number, sizeof number, "%" PRId64, at + (s->next == NEXT_PAGE ? 1 : (int64_t)page->n));
@@ -748,6 +751,8 @@ read_next(struct pager *p, const struct http_answer *a, struct span doc, const c
 	}
 	if (rc != Q_OK)
 		return rc;
+	if (on && page->next == NULL)	/* which would be the end */
+		return say(p, Q_TEMP, "out of memory");
 	if (page->next != NULL && s->secret_query != NULL && (s->next == NEXT_LINK || s->next == NEXT_URL))
 		without(page->next, s->secret_query);	/* it is added to each request, and not to be stored */
 	if (said && more && page->next == NULL)

@@ -587,7 +587,8 @@ check_whole(struct source *s, struct fault *f)
 	return true;
 }
 
-static void
+/* False: out of memory. */
+static bool
 fingerprint(struct source *s)
 {
 	unsigned char hash[EVP_MAX_MD_SIZE];
@@ -604,6 +605,7 @@ fingerprint(struct source *s)
 		for (unsigned i = 0; i < 32; i++)
 			sprintf(s->config + 2 * i, "%02x", hash[i]);
 	free(text);
+	return s->config[0] != '\0';
 }
 
 static bool
@@ -669,7 +671,11 @@ source_read(struct source *s, const char *path, bool secret, int *status, char *
 		*status = f.status;
 		return false;
 	}
-	fingerprint(s);
+	if (!fingerprint(s)) {
+		snprintf(message, size, "out of memory");
+		*status = Q_TEMP;
+		return false;
+	}
 	return true;
 }
 
