@@ -6,7 +6,7 @@
 
 #include "walk.h"
 
-enum { PASSES_MAX = 3 };
+enum { PASSES_MAX = 3, CUT_MAX = 7 };	/* in a run; in all, if each is too long for one */
 
 static int wrong(struct walk *, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
@@ -611,7 +611,7 @@ walking(struct walk *w, bool *enough)
 	int64_t fresh;
 	int rc = Q_OK;
 
-	for (; rc == Q_OK && !w->closed; w->pass++) {
+	for (int pass = 0; rc == Q_OK && !w->closed; pass++, w->pass++) {
 		fresh = w->fresh;
 		if (w->pointer == NULL) {	/* else the pass goes on that another run began */
 			free(w->known);
@@ -622,7 +622,7 @@ walking(struct walk *w, bool *enough)
 		again = shifts && (resumed || w->fresh > fresh);
 		if (!again && !resumed)
 			rc = complete(w, w->high, "");
-		else if (again && w->pass >= PASSES_MAX) {
+		else if (again && (pass >= PASSES_MAX || (resumed && w->pass >= CUT_MAX))) {
 			w->unsettled = w->src->order != ORDER_DESC;
 			rc = complete(w, w->unsettled ? w->known : w->high, "");
 		} else if (!again) {		/* now what came above it since it was begun */
