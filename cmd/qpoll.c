@@ -170,7 +170,9 @@ give(const struct page *page)
 {
 	static struct child_end end;
 	char *text = NULL, how[CHILD_HOW_MAX], message[CHILD_HOW_MAX + 500];
+	struct pollfd ready = { .fd = minder.fd, .events = POLLIN };
 	const char *said;
+	int caught = 0;
 	size_t len, n = 0;
 	FILE *f = open_memstream(&text, &len);
 
@@ -183,13 +185,22 @@ give(const struct page *page)
 	if (f == NULL || fclose(f) != 0)
 		fail(Q_TEMP, "out of memory");
 	if (n > 0) {
-		if (minder_run(&minder, "", 0, text, len) == -1 || minder_end(&minder, &end) == -1)
+		if (minder_run(&minder, "", 0, text, len) == -1)
+			fail(Q_TEMP, "the process that minds the command is gone");
+		while (prog_poll(&ready, 1, -1) <= 0)
+			if (prog_signal != 0) {		/* TERM, or at the second signal KILL */
+				minder_kill(&minder, caught == 0 ? SIGTERM : SIGKILL);
+				caught = prog_signal;
+				prog_signal = 0;
+			}
+		prog_signal = caught;		/* a command that ended well has its page, and the run ends after it */
+		if (minder_end(&minder, &end) == -1)
 			fail(Q_TEMP, "the process that minds the command is gone");
 		if (end.status != 0) {
 			said = child_headline(end.err);
 			snprintf(message, sizeof message, "%s: %.80s: %s%s%.200s; the cursor stays", src.name, command[0], child_how(how, &end, &spec),
 			    *said != '\0' ? ": " : "", said);
-			fail(child_exit(&end), message);
+			fail(caught != 0 ? Q_TEMP : child_exit(&end), message);
 		}
 	}
 	free(text);

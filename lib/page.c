@@ -187,9 +187,11 @@ filled(json_t *v, const struct places *at)
 	full = expand(text, at, &unset);
 	if (full == NULL)
 		return NULL;
-	/* {#cursor}, alone, is a number. */
+	/* {#cursor}, alone, is a number; one that jansson cannot hold is sent as text, never left out. */
 	n = *text == '{' && text[1] == '#' ? place(text, &len) : -1;
-	to = n != -1 && text[len] == '\0' ? json_loads(full, JSON_DECODE_ANY, NULL) : json_string(full);
+	to = n != -1 && text[len] == '\0' ? json_loads(full, JSON_DECODE_ANY, NULL) : NULL;
+	if (to == NULL)
+		to = json_string(full);
 	free(full);
 	return to;
 }

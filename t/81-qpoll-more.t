@@ -59,6 +59,47 @@ src '"order":"opaque","query":{"sync":"{sync}","token":"{token}","limit":3},"nex
 exits 78 '{sync} without a closing token' qpoll s.json
 like "$(cat err)" '\{sync\} is the closing token, which "final": "token:/POINTER" gives$' '... says so'
 
+# ---- signals while a command runs ----
+
+rm -f q.db*
+qinit
+ask "$url/_new" '{}' >/dev/null
+rows '[{"id":"a","stamp":1777600000000},{"id":"b","stamp":1777600001000}]' >/dev/null
+src "$asc"
+ended() { sql 'SELECT cursor, walk FROM q_poll; SELECT outcome, exit FROM q_poll_run'; }
+qpoll s.json -- sh -c 'cat >got; touch begun; exec sleep 60' 2>err & pid=$!
+until_ok test -e begun
+kill $pid
+wait $pid
+is "$?" 75 'TERM ends the command'
+is "$(ended)" '|
+stopped|75' '... and the cursor stays'
+rm begun
+qpoll s.json -- sh -c 'trap "" TERM; cat >got; touch begun; while :; do sleep 0.1; done' 2>err & pid=$!
+until_ok test -e begun
+kill $pid
+kill $pid
+sleep 0.1
+kill $pid
+wait $pid
+is "$?" 75 'one that ignores it is killed by the next'
+rm begun
+qpoll s.json -- sh -c 'trap "exit 0" TERM; cat >got; touch begun; while :; do sleep 0.1; done' 2>err & pid=$!
+until_ok test -e begun
+kill $pid
+wait $pid
+is "$? $(sql 'SELECT cursor FROM q_poll')" '0 2026-05-01T01:46:41Z' 'one that ends well has its page'
+
+# ---- numbers that no integer holds ----
+
+rows '[]' >/dev/null
+src '"body":{"since":"{#cursor}","order":"asc"},"cursor":"/updated_at","cursor_type":"int","order":"asc","next":"none","start":"123456789012345678901234"'
+sed -i 's/"name":"s"/"name":"n"/' s.json
+mode '{"unfiltered":true}' >/dev/null
+exits 0 'a cursor of 24 digits in a body' qpoll s.json
+like "$(requests | tail -n 1)" '"since": *"123456789012345678901234"' '... is sent all the same'
+mode '{"unfiltered":null}' >/dev/null
+
 # ---- looking first, and beginning anew ----
 
 rm -f q.db*
