@@ -49,6 +49,7 @@ spew('orders.json', '[{"id":"a1","customer":"ana"},{"id":"b2","customer":"bo"}]'
 
 # The API of the examples is the server of the tests.
 my $api = open(my $serve, '-|', "$top/t/serve") or die "t/serve: $!";
+our $kept = $serve;		# a lexical would be closed, and waited for, before END
 END { kill 'TERM', $api if $api }
 my ($port) = scalar(<$serve>) =~ /^(\d+)/ or die 't/serve did not start';
 sub ask { system("$top/t/serve", "http://127.0.0.1:$port/$_[0]", $_[1]) == 0 or die "t/serve: $_[0]" }
