@@ -656,6 +656,22 @@ ready(void)
 		fail(rc, pager.message);
 }
 
+/* A run that cannot begin is one, too, as soon as it is known of which source. */
+static _Noreturn void
+cannot_begin(int status, const char *message)
+{
+	struct sync_step step = { .outcome = "failed", .exit = status };
+
+	prog_warn("%s", message);
+	if ((act == 0 || act == ACCEPT) && !dry && src.name != NULL && text_queue(src.name) &&
+	    db_open(&db, self.database, DB_ONCE) == Q_OK && sync_read(&state, db, &src, &pager) == Q_OK) {
+		state.run.started_ms = prog_now();
+		snprintf(state.run.note, sizeof state.run.note, "%.*s", (int)sizeof state.run.note - 1, message);
+		sync_step(&state, &step, prog_now());
+	}
+	prog_exit(status);
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -665,9 +681,11 @@ main(int argc, char *argv[])
 	prog_start(&self, true);
 	options(argc, argv);
 	if (!source_read(&src, argv[optind], act == 0 || act == ACCEPT || act == CHECK, &status_code, message, sizeof message))
-		prog_die(status_code, "%s", message);
-	if (src.queue == NULL && command == NULL && act == 0 && !dry)
-		prog_die(Q_CONFIG, "%s: \"queue\" is missing, where the items go; or give a command", argv[optind]);
+		cannot_begin(status_code, message);
+	if (src.queue == NULL && command == NULL && act == 0 && !dry) {
+		snprintf(message, sizeof message, "%s: \"queue\" is missing, where the items go; or give a command", argv[optind]);
+		cannot_begin(Q_CONFIG, message);
+	}
 	if (command != NULL) {
 		src.queue = NULL;
 		spec.argv = command;

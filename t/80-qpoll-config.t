@@ -165,7 +165,8 @@ file "$(sed 's/"queue":"in",//' good.json)" 'no queue' ': "queue" is missing, wh
 file "$(sed 's/"order":"asc",/"zone":"Europe\/Berlin",/' good.json)" 'a zone by name' ': "zone" is not UTC or an offset such as +02:00'
 file "$(sed 's/"order":"asc",/"cursor_format":"%Y",/' good.json)" 'a format without a day' ': "cursor_format" is not s, ms, us, or a text with %Y %m %d, and %H %M %S %L as needed'
 file "$(sed 's/"order":"asc",/"cursor_type":"int","lookback":"1m",/' good.json)" 'a span of what is no time' ': "cursor_format", "granularity", "shift" and "lookback" are for times only'
-is "$(sql "SELECT count(*) FROM sqlite_master WHERE name = 'q_poll'") $(count)" "0 $n" 'none of it reached the queue file, or the API'
+is "$(sql "SELECT count(*) FROM q_job; SELECT count(*) FROM q_poll WHERE cursor IS NOT NULL; SELECT count(*) FROM q_poll_run WHERE exit NOT IN (77, 78)" |
+    tr '\n' ' ')$(count)" "0 0 0 $n" 'of all that only the failures reached the queue file, and nothing the API'
 if [ "$(id -u)" -ne 0 ]; then
 	chmod 0 s.json
 	exits 77 'a file that may not be read' poll

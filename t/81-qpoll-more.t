@@ -100,6 +100,31 @@ exits 0 'a cursor of 24 digits in a body' qpoll s.json
 like "$(requests | tail -n 1)" '"since": *"123456789012345678901234"' '... is sent all the same'
 mode '{"unfiltered":null}' >/dev/null
 
+# ---- a run that cannot begin ----
+
+rm -f q.db*
+qinit
+ask "$url/_new" '{}' >/dev/null
+src "$asc,\"auth\":{\"bearer_file\":\"token\"}"
+exits 78 'no secret' qpoll s.json
+is "$(cat err)" 'qpoll: s.json:1: "bearer_file": token: No such file or directory' '... is told'
+is "$(sql 'SELECT outcome, exit, note, before, after FROM q_poll_run; SELECT cursor IS NULL FROM q_poll')" \
+    'failed|78|s.json:1: "bearer_file": token: No such file or directory||
+1' '... and on record'
+echo secret >token
+chmod 644 token
+exits 77 'one that others can read' qpoll s.json
+is "$(sql 'SELECT exit FROM q_poll_run ORDER BY id' | tr '\n' ' ')" '78 77 ' '... likewise'
+chmod 600 token
+rows '[{"id":"a","stamp":1777600000000}]' >/dev/null
+exits 0 'mended' qpoll s.json
+is "$(sql 'SELECT cursor FROM q_poll; SELECT count(*) FROM q_job')" '2026-05-01T01:46:40Z
+1' '... it begins'
+src "$asc,\"itms\":\"/items\""
+exits 78 'an unknown key' qpoll s.json
+is "$(sql 'SELECT exit FROM q_poll_run ORDER BY id' | tr '\n' ' ')" '78 77 0 78 ' '... is on record'
+is "$(sql 'SELECT cursor FROM q_poll')" '2026-05-01T01:46:40Z' '... and the cursor stays'
+
 # ---- looking first, and beginning anew ----
 
 rm -f q.db*
