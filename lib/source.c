@@ -678,15 +678,3 @@ source_read(struct source *s, const char *path, bool secret, int *status, char *
 	}
 	return true;
 }
-
-void
-source_free(struct source *s)
-{
-	if (s->secret != NULL)
-		memset(s->secret, 0, strlen(s->secret));
-	free(s->secret);
-	free(s->text);
-	free(s->path);
-	json_decref(s->root);
-	memset(s, 0, sizeof *s);
-}

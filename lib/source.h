@@ -79,10 +79,9 @@ struct source {				/* qpoll(5) says what each means; absent text NULL, absent nu
 
 /*
  * Read and check a source file and, with secret, its secret; commands that give one are run, so no queue file may be open.  False: *status is
- * Q_NOINPUT, Q_CONFIG or Q_PERM, and message (of size bytes) says file, line and key.  source_free() in any case.
+ * Q_NOINPUT, Q_CONFIG or Q_PERM, and message (of size bytes) says file, line and key.  What it holds is left to the exit.
  */
 bool source_read(struct source *, const char *path, bool secret, int *status, char *message, size_t size);
-void source_free(struct source *);
 
 /* Is there a place for it ("cursor": {cursor} or {#cursor}) in the query or the body? */
 bool source_sends(const struct source *, const char *name);
