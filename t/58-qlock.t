@@ -337,7 +337,7 @@ trap '' TERM
 echo $$ >pids
 while :; do cut -d' ' -f1 /proc/uptime >>beats; [ -e go ] || touch go; sleep 0.01; done
 END
-last() { tail -n 1 beats | awk '{ print $1 * 1000 }'; }
+last() { tail -n 1 beats | awk '{ printf "%d", $1 * 1000 }'; }
 fresh
 export Q_BUSY_TIMEOUT=100ms
 begin -l 1s x -- sh beat
