@@ -1,6 +1,6 @@
 # q: GNU make.  To add a program: cmd/NAME.c, man/NAME.1, t/NN-NAME.t and one word here.
 PROGS = qinit qadd qclaim qrenew qdone qfail qcancel qreplay qls qwork qjob qlate qset qpause qpoll qrate qlock qcall qbackfill
-# Of these, those that speak HTTP: they alone link libcurl and libcrypto, shared, since that costs more than a whole add.
+# Of these, those that speak HTTP: they alone link libcurl, libmicrohttpd and libcrypto, shared, since that costs more than a whole add.
 HTTP = qpoll qcall qbackfill
 
 CC ?= cc
@@ -13,7 +13,7 @@ JOBS := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 WARN = -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wformat=2
 LIBS_CFLAGS := $(shell pkg-config --cflags sqlite3 jansson 2>/dev/null)
 LIBS := $(or $(shell pkg-config --libs sqlite3 jansson 2>/dev/null),-lsqlite3 -ljansson)
-HTTP_LIBS := $(or $(shell pkg-config --libs libcurl libcrypto 2>/dev/null),-lcurl -lcrypto)
+HTTP_LIBS := $(or $(shell pkg-config --libs libcurl libmicrohttpd libcrypto 2>/dev/null),-lcurl -lmicrohttpd -lcrypto)
 FLAGS = -std=c11 -D_XOPEN_SOURCE=700 -Ilib $(WARN) $(LIBS_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 
 # Static programs start in half the time, so they are built where the archives are; SHARED=1 says no.
@@ -44,7 +44,6 @@ $(filter-out $(DYNAMIC),$(BIN) $(UNIT)): lib/static.o
 $(DYNAMIC): LIBS := $(call archive,sqlite3) $(LIBS)
 endif
 $(NET): LIBS += $(HTTP_LIBS)
-t/serve: LIBS += -lmicrohttpd
 
 $(BIN) $(UNIT): %: %.o lib/libq.a
 	$(LINK) -o $@ $(filter %.o %.a,$^) $(LIBS)
@@ -53,8 +52,9 @@ lib/libq.a: $(LIB)
 %.o: %.c .flags
 	$(CC) $(FLAGS) $(if $(WERROR),-Werror) -MMD -MP -c -o $@ $<
 -include $(wildcard cmd/*.d lib/*.d t/*.d t/*/*.d)
-lib/schema.c: lib/schema.sql lib/outbox.sql lib/poll.sql Makefile
-	for f in schema outbox poll; do echo "const char db_$$f[] ="; \
+SQL = schema outbox poll hook cron once purge
+lib/schema.c: $(SQL:%=lib/%.sql) Makefile
+	for f in $(SQL); do echo "const char db_$$f[] ="; \
 	sed 's/["\\]/\\&/g; s/.*/"&\\n"/' lib/$$f.sql; echo ';'; done >$@
 
 # Holds the flags of the last build, so that other flags build everything again.
@@ -80,7 +80,7 @@ lint: lib/schema.c
 	shellcheck .ci/run scripts/* t/lib.sh
 	shellcheck -S error $$(find t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} +)
 	mandoc -T lint -W warning $(MAN)
-	cat lib/schema.sql lib/outbox.sql lib/poll.sql | sqlite3 -bail :memory:
+	cat $(SQL:%=lib/%.sql) | sqlite3 -bail :memory:
 
 bench: all t/serve
 	PATH="$(CURDIR)/cmd:$$PATH" t/bench/run

@@ -590,7 +590,7 @@ main(int argc, char *argv[])
 	if (act != 0)
 		do_act();
 	pager = (struct pager){ .src = &src, .db = db, .stopped = stopped, .broken = broken, .rate = { .name = src.rate, .worker = prog_worker(), .lease_ms = lease_ms } };
-	prog_check(db, db_poll_tables(db));
+	prog_check(db, db_tables(db, FOR_QPOLL));
 	if (api != NULL) {
 		prog_check(db, sync_read(&state, db, &src, &pager));
 		pointed = state.pointed;

@@ -12,6 +12,7 @@
 #include "http.h"
 #include "json.h"
 #include "prog.h"
+#include "secret.h"
 #include "sign.h"
 #include "source.h"
 

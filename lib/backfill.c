@@ -62,7 +62,7 @@ plan_read(struct db *db, const char *name, struct plan *p)
 
 	memset(p, 0, sizeof *p);
 	p->name = name;
-	if (db_poll_tables(db) != Q_OK)
+	if (db_tables(db, FOR_QPOLL) != Q_OK)
 		return db_status(db);
 	s = of(db, READ, name);
 	if ((found = db_step(s) == 1)) {

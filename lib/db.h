@@ -97,10 +97,12 @@ struct db_create { const char *path, *group; unsigned mode; bool into, outbox, u
 int db_create(struct db **, const struct db_create *);
 
 /*
- * The tables of qpoll and qbackfill (lib/poll.sql), made at their first use in a transaction of its own: each table
+ * The tables of some programs (lib/poll.sql, hook.sql, ...), made at their first use in a transaction of its own: each table
  * costs every start a little, so files that need none have none.
  */
-int db_poll_tables(struct db *);
+enum db_tables { FOR_QPOLL, FOR_QHOOK, FOR_QCRON, FOR_QONCE, FOR_QPURGE };
+int db_tables(struct db *, enum db_tables);
+bool db_has(struct db *, enum db_tables);	/* by reading alone; false also if that failed */
 
 const char *db_version(void);		/* "SQLite 3.40.1" */
 

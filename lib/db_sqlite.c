@@ -42,7 +42,7 @@ enum {
 	FLOOR = 16 << 20		/* free bytes below which adds are refused, on small disks a quarter */
 };
 
-extern const char db_schema[], db_outbox[], db_poll[];
+extern const char db_schema[], db_outbox[], db_poll[], db_hook[], db_cron[], db_once[], db_purge[];
 
 struct stmt {
 	const char *sql, *names[NAMES];
@@ -70,7 +70,15 @@ struct db {
 
 static const char VERSION[] = "SELECT value FROM q_meta WHERE name = 'version'";
 static const char HAS_OUTBOX[] = "SELECT 1 FROM sqlite_schema WHERE name = 'q_outbox'";
-static const char HAS_POLL[] = "SELECT 1 FROM sqlite_schema WHERE name = 'q_poll'";
+
+/* What only files that need it have, in the order of enum db_tables. */
+static const struct { const char *has, *sql; } TABLES[] = {
+	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_poll'", db_poll },
+	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_hook'", db_hook },
+	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_cron'", db_cron },
+	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_once'", db_once },
+	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_purge'", db_purge },
+};
 static const char HAS_OURS[] = "SELECT substr(type || ' ' || name, 1, 31) FROM sqlite_schema WHERE name GLOB 'q_*'";
 static const char DATA_VERSION[] = "PRAGMA data_version";
 
@@ -1079,9 +1087,20 @@ outbox(struct db *db)
 }
 
 int
-db_poll_tables(struct db *db)
+db_tables(struct db *db, enum db_tables which)
 {
-	return extra(db, HAS_POLL, db_poll);
+	return extra(db, TABLES[which].has, TABLES[which].sql);
+}
+
+bool
+db_has(struct db *db, enum db_tables which)
+{
+	char found[32];
+	int rc = one_text(db->a, TABLES[which].has, found, sizeof found);
+
+	if (rc != SQLITE_OK)
+		fail_sqlite(db, rc);
+	return rc == SQLITE_OK && found[0] != '\0';
 }
 
 /* One transaction, so that other programs see the old schema or the new one. */
@@ -1100,8 +1119,9 @@ upgrade(struct db *db)
 	exec_sql(db, db->a, db_schema);
 	if (one_text(db->a, HAS_OUTBOX, found, sizeof found) == SQLITE_OK && found[0] != '\0')
 		exec_sql(db, db->a, db_outbox);
-	if (one_text(db->a, HAS_POLL, found, sizeof found) == SQLITE_OK && found[0] != '\0')
-		exec_sql(db, db->a, db_poll);
+	for (size_t i = 0; i < sizeof TABLES / sizeof *TABLES; i++)
+		if (one_text(db->a, TABLES[i].has, found, sizeof found) == SQLITE_OK && found[0] != '\0')
+			exec_sql(db, db->a, TABLES[i].sql);
 	if (one_text(db->a, "PRAGMA application_id", found, sizeof found) == SQLITE_OK && atoi(found) == APPLICATION_ID)
 		exec_sql(db, db->a, "PRAGMA user_version=3");	/* = DB_SCHEMA */
 	return db_commit(db);

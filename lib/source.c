@@ -10,9 +10,10 @@
 
 #include <openssl/evp.h>
 
+#include "secret.h"
 #include "source.h"
 
-enum { FILE_MAX = 1 << 20, SECRET_MAX = 64 * 1024 };
+enum { FILE_MAX = 1 << 20 };
 
 enum type { TEXT, POINTER, OBJECT, FLAG, NUMBER, SPAN, ANY };
 
@@ -141,65 +142,6 @@ bad(struct fault *f, int status, const char *key, const char *fmt, ...)
 
 /* ---- secrets ---- */
 
-/* One line without its end, of printable bytes, as a header needs it; the caller frees. */
-static char *
-one_line(const char *text, size_t n, const char **why)
-{
-	char *s;
-
-	if (n > 0 && text[n - 1] == '\n')
-		n--;
-	if (n > 0 && text[n - 1] == '\r')
-		n--;
-	*why = "is empty";
-	if (n == 0)
-		return NULL;
-	*why = "is not one line of printable ASCII";
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)text[i] < 0x20 || (unsigned char)text[i] > 0x7e)
-			return NULL;
-	*why = "out of memory";
-	if ((s = malloc(n + 1)) != NULL) {
-		memcpy(s, text, n);
-		s[n] = '\0';
-	}
-	return s;
-}
-
-char *
-secret_read(const char *path, int *status, const char **why)
-{
-	static char buf[SECRET_MAX + 1];
-	struct stat st;
-	size_t n = 0;
-	ssize_t got;
-	char *s = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-	*status = errno == EACCES ? Q_PERM : Q_CONFIG;
-	*why = strerror(errno);
-	if (fd == -1)
-		return NULL;
-	*status = Q_PERM;
-	if (fstat(fd, &st) == -1 || !S_ISREG(st.st_mode)) {
-		*status = Q_CONFIG;
-		*why = "is not a regular file";
-	} else if (st.st_uid != geteuid() && st.st_uid != 0)
-		*why = "belongs to somebody else";
-	else if ((st.st_mode & 077) != 0)
-		*why = "can be read or written by others; next: chmod 600";
-	else {
-		while (n < sizeof buf && (got = read(fd, buf + n, sizeof buf - n)) > 0)
-			n += (size_t)got;
-		*status = Q_CONFIG;
-		*why = "is too large for a secret";
-		s = n <= SECRET_MAX ? one_line(buf, n, why) : NULL;
-		memset(buf, 0, sizeof buf);
-	}
-	close(fd);
-	return s;
-}
-
 static char *
 secret_command(const char *command, const char **why)
 {
@@ -216,7 +158,7 @@ secret_command(const char *command, const char **why)
 		return NULL;
 	}
 	*why = "is too large for a secret";
-	return n <= SECRET_MAX ? one_line(buf, n, why) : NULL;
+	return n <= SECRET_MAX ? secret_line(buf, n, why) : NULL;
 }
 
 /* Where it stands, relative to the folder of the source file, since a crontab's is another. */
@@ -293,7 +235,7 @@ read_auth(struct source *s, json_t *auth, struct fault *f)
 		plain = getenv(value);
 		if (plain == NULL)
 			return bad(f, Q_CONFIG, from, "the environment has no %s", value);
-		secret = one_line(plain, strlen(plain), &why);
+		secret = secret_line(plain, strlen(plain), &why);
 	} else if (strcmp(how, "command") == 0)
 		secret = secret_command(value, &why);
 	else if ((path = beside(s, value)) != NULL) {

@@ -86,12 +86,6 @@ bool source_read(struct source *, const char *path, bool secret, int *status, ch
 /* Is there a place for it ("cursor": {cursor} or {#cursor}) in the query or the body? */
 bool source_sends(const struct source *, const char *name);
 
-/*
- * A secret from a file: regular, owned by us or root, not readable by others, one line.  NULL: *status (Q_PERM, Q_CONFIG) and
- * *why, a constant.  The caller frees.
- */
-char *secret_read(const char *path, int *status, const char **why);
-
 /* ---- page.c: one page ------------------------------------------------------ */
 
 struct item {

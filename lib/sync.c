@@ -75,7 +75,7 @@ sync_read(struct sync *p, struct db *db, const struct source *src, const struct 
 	p->pager = pager;
 	p->shown_ms = p->probed_ms = -1;
 	snprintf(p->config, sizeof p->config, "%s", src->config);
-	if (db_poll_tables(db) != Q_OK)
+	if (db_tables(db, FOR_QPOLL) != Q_OK)
 		return db_status(db);
 	s = db_prepare(db, READ);
 	db_text(s, ":name", src->name);

@@ -1,0 +1,18 @@
+-- What qhook took in, beside the job that each event became; a file gets this table when qhook is first used with it.
+-- Like schema.sql public, and run again by an upgrade.  Times are milliseconds since 1970 UTC.
+
+-- One row an event: what its signature was judged by, so that `qhook --verify` can judge it again.
+CREATE TABLE IF NOT EXISTS q_hook(
+  job INTEGER PRIMARY KEY,                -- its body is the job's payload, byte for byte
+  path TEXT NOT NULL,                     -- which line of the table
+  scheme TEXT NOT NULL,
+  event TEXT NOT NULL,                    -- its id; with the path it is the job's key
+  source TEXT NOT NULL CHECK(source = 'signed' OR source = 'unsigned' OR source = 'body'),
+                                          -- of the id: under the signature, beside it, or a digest of the body, for want of one
+  secret TEXT NOT NULL,                   -- name of the secret file whose signature it was
+  received_ms INTEGER NOT NULL,
+  target TEXT NOT NULL,                   -- path and query, as they came
+  headers TEXT NOT NULL,                  -- those that the verifier read or the table keeps, "Name: value", one a line
+  digest BLOB NOT NULL,                   -- SHA-256 of the body
+  note TEXT                               -- what was odd: 'no-id', 'replay?' (this body came before, under another id)
+) STRICT;

@@ -1,0 +1,2 @@
+-- What qpurge has done and is about to do; a file gets these tables when qpurge is first used with it.
+-- Like schema.sql public, and run again by an upgrade.  Times are milliseconds since 1970 UTC.
