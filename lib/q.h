@@ -328,7 +328,7 @@ int rate_burst(struct db *, const char *name, int64_t *burst);	/* also that; 0: 
 /* ---- hold.c: leases on names, with a fence that never goes back ----------- */
 
 /*
- * Kinds: "lock", "rate", "poll", "backfill" (lib/schema.sql).  All inside db_begin()..db_commit(), leases in ms on the boot clock.
+ * Kinds: "lock", "once", "rate", "poll", "backfill" (lib/schema.sql).  All inside db_begin()..db_commit(), leases in ms on the boot clock.
  * hold_take() asks nobody: the caller has counted.
  */
 int hold_take(struct db *, const char *kind, const char *name, int64_t lease_ms, const char *worker, int64_t now, int64_t *fence);
@@ -375,6 +375,9 @@ void lock_inside(struct lock *);
  */
 void lock_env(struct db *, const struct lock *, FILE *);
 int lock_around(struct db *, const char *name);
+/* The same by fence, and $Q_LOCKS alone: qonce puts the fence of its run there, too. */
+bool lock_under(struct db *, int64_t fence);
+void lock_env_fences(struct db *, int64_t fence, FILE *);
 
 /* Is this the fence of who has it now?  Q_NO. */
 int lock_check(struct db *, const char *name, int64_t fence);
@@ -382,6 +385,51 @@ int lock_check(struct db *, const char *name, int64_t fence);
 int lock_holder(struct db *, const char *name, struct lock_held *);
 /* All locks, by name, each borrowed until the next.  Stops like job_list(). */
 int lock_each(struct db *, int (*each)(const struct lock_held *, void *), void *);
+
+/* ---- once.c: what is to happen once a key ----------------------------------- */
+
+enum once_state {
+	ONCE_ABSENT,
+	ONCE_RUNNING,
+	ONCE_UNKNOWN,		/* it was started, and nobody knows whether it happened */
+	ONCE_DONE,
+	ONCE_FAILED		/* it did not happen, and may be tried again */
+};
+#define ONCE_OUTPUT_MAX (64 * 1024)	/* bytes that are remembered */
+
+struct once {			/* absent text is NULL, absent number -1 */
+	const char *key;
+	enum once_state state;
+	int64_t fence, runs, started_ms, finished_ms, left_ms;	/* left_ms: of the lease */
+	int64_t exit, output_total;
+	const char *worker, *reason;
+	const void *output;
+	size_t output_len;
+};
+
+/* How things stand with a key, by reading alone; borrowed until the next call of any of these. */
+int once_look(struct db *, const char *key, struct once *);
+/* Those that run or are unknown, by key, each borrowed until the next.  Stops like job_list(). */
+int once_each(struct db *, int (*each)(const struct once *, void *), void *);
+
+/*
+ * The rest inside db_begin()..db_commit(), when the file has its table (db_tables(FOR_QONCE)).  once_start() begins a run, if nothing
+ * has changed since *seen (its state and fence); else Q_NO.
+ */
+int once_start(struct db *, const struct once *seen, int64_t lease_ms, const char *worker, int64_t now, int64_t *fence);
+int once_renew(struct db *, const char *key, int64_t fence, int64_t lease_ms);	/* Q_LOST: its lease is over */
+/* Ends a run, also when its lease is over.  Q_LOST: another run or a decision came after it. */
+struct once_end {
+	enum once_state state;	/* done, failed or unknown */
+	int64_t exit, output_total;
+	const char *reason;
+	const void *output;
+	size_t output_len;
+};
+int once_end(struct db *, const char *key, int64_t fence, const struct once_end *, int64_t now);
+/* What somebody found out: it is done; it is as if it had never been started.  Q_NO: it runs.  Q_NOINPUT: nothing to forget. */
+int once_happened(struct db *, const char *key, const char *worker, int64_t now);
+int once_forget(struct db *, const char *key);
 
 /* ---- setting.c: what people set (qset, qpause) ---------------------------- */
 
@@ -544,8 +592,9 @@ int reader_next(struct reader *, char **rec, size_t *n);
 
 /* ---- spool.c: jobs read and not yet added -------------------------------- */
 
+int spool_file(void);			/* an unnamed file in $TMPDIR or /tmp; -1 with errno */
 struct spool { FILE *f; char *buf; size_t cap; };
-int spool_open(struct spool *);		/* an unnamed file in $TMPDIR or /tmp; Q_CREATE with errno */
+int spool_open(struct spool *);		/* Q_CREATE with errno */
 /* Appends a job and where it came from; failures show at spool_rewind(). */
 void spool_put(struct spool *, const struct job_new *, int64_t line);
 /* To the start: for reading what was put, or, after that, for the next batch.  Q_IO with errno. */
