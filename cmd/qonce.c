@@ -40,8 +40,8 @@ enum {
 };
 static const struct option LONGS[] = {
 	{ "job", 1, NULL, JOB }, { "nowait", 0, NULL, 'n' }, { "wait", 1, NULL, 'w' }, { "lease", 1, NULL, 'l' },
-	{ "unknown", 1, NULL, 'u' }, { "json", 0, NULL, 'j' }, { "show", 1, NULL, SHOW }, { "list", 0, NULL, LIST },
-	{ "done", 1, NULL, DONE }, { "forget", 1, NULL, FORGET }, { NULL, 0, NULL, 0 }
+	{ "unknown", 1, NULL, 'u' }, { "json", 0, NULL, 'j' }, { "show", 0, NULL, SHOW }, { "list", 0, NULL, LIST },
+	{ "done", 0, NULL, DONE }, { "forget", 0, NULL, FORGET }, { NULL, 0, NULL, 0 }
 };
 static struct prog self = { .name = "qonce", .help = HELP, .shorts = "+nw:l:u:j", .longs = LONGS };
 
@@ -506,7 +506,7 @@ key_of_job(const char *prefix)
 }
 
 static _Noreturn void
-run_once(int argc, char *argv[], const char *prefix, bool no_wait)
+run_once(char *argv[], const char *prefix, bool no_wait)
 {
 	char **rest = argv + optind;
 
@@ -516,9 +516,9 @@ run_once(int argc, char *argv[], const char *prefix, bool no_wait)
 		key = prog_name("key", *rest++);
 		if (*rest == NULL || strcmp(*rest++, "--") != 0)
 			prog_usage("the command follows '--' after the key");
-	} else if (prefix == argv[optind - 1] || strcmp(argv[optind - 1], "--") != 0) {
-		if (optind < argc && prefix != argv[optind - 1])
-			prog_usage("either KEY or --job, then '--' and the command");
+	} else if (prefix == argv[optind - 1] || strcmp(argv[optind - 1], "--") != 0) {	/* its "--" was an option to getopt(3) */
+		if (*rest != NULL && strcmp(prefix, "--") != 0)
+			prog_usage("with --job there is no KEY: '--' and the command follow");
 		prog_usage("the command follows '--' after the prefix");
 	}
 	if (*rest == NULL)
@@ -557,15 +557,18 @@ main(int argc, char *argv[])
 			if (mode != 0)
 				prog_usage("--show, --list, --done and --forget exclude each other");
 			mode = c;
-			key = c != LIST ? prog_name("key", optarg) : NULL;
 		}
 	}
 	if (json && mode != SHOW && mode != LIST)
 		prog_usage("-j goes with --show and --list");
 	if (mode == 0)
-		run_once(argc, argv, prefix, no_wait);
+		run_once(argv, prefix, no_wait);
 	if (runs)
 		prog_usage("-n, -w, -l, -u and --job go with a command");
+	if (mode != LIST && optind == argc)
+		prog_usage("no KEY");
+	if (mode != LIST)
+		key = prog_name("key", argv[optind++]);
 	if (optind < argc)
 		prog_usage("too many operands: '%s'", argv[optind]);
 	if (mode == SHOW || mode == LIST)
