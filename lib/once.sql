@@ -17,4 +17,4 @@ CREATE TABLE IF NOT EXISTS q_once(
   output BLOB,                            -- what it wrote to standard output, the first 64 KiB
   output_len INTEGER                      -- ... of so many bytes
 ) STRICT;
-CREATE INDEX IF NOT EXISTS q_once_started ON q_once(key) WHERE state = 'started';
+CREATE INDEX IF NOT EXISTS q_once_started ON q_once(state, key) WHERE state = 'started';

@@ -86,6 +86,7 @@ my %want = (
 	'claim.c TAKE' => [ 'SEARCH q_job USING INTEGER PRIMARY KEY (rowid=?)' ],
 	(map { ("job.c $_" => [ 'SEARCH q_job USING INTEGER PRIMARY KEY (rowid=?)' ]) } qw(RENEW ATTEMPT SETTLE WHO)),
 	(map { ("backfill.c $_" => [ 'SEARCH q_window USING INDEX q_window_open (name=? AND state=? AND start>?)' ]) } qw(FIRST LAST)),
+	'once.c OPEN' => [ 'SEARCH q_once USING COVERING INDEX q_once_started (state=? AND key>?)' ],	# not all that is done
 	'job.c HELD' => [ 'SEARCH j USING INTEGER PRIMARY KEY (rowid=?)', 'SEARCH a USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN' ],
 );
 # Lists go on behind the last row by a seek, also among rows that are level.
