@@ -339,9 +339,9 @@ wait "$pid" 2>/dev/null
 until_ok none_alive; ok $? 'killed while it runs: the command dies, too'
 is "$(state d)" running '... and it counts as running'
 exits 75 '... a moment before the lease is over' env Q_BOOT=b1:1059999 qonce -n -u rerun d -- touch no
-exits 69 '... and then nobody knows' env Q_BOOT=b1:1060000 qonce d -- touch no
+exits 69 '... and then nobody knows' env Q_BOOT=b1:1060000 qonce -n d -- touch no
 is "$(cat err)" "qonce: d: it may have happened: the run of 2026-06-02T12:00:00Z never told its end; $NEXT" '... says so'
-exits 69 '... or after a reboot' env Q_BOOT=b2:5 qonce d -- touch no
+exits 69 '... or after a reboot' env Q_BOOT=b2:5 qonce -n d -- touch no
 begin e -- sh -c "$HOLD"
 busy
 touch end
@@ -351,8 +351,8 @@ kill -9 "$pid"
 wait "$pid" 2>/dev/null
 exec 9>&-
 is "$(ran) $(cat jout)" '2 ' 'killed when it had happened and was not on record: no output is out'
-exits 69 '... and nobody knows' env Q_BOOT=b1:1060000 qonce e -- touch no
-exits 0 '... but for the outside world' env Q_BOOT=b1:1060000 qonce -u 'probe:[ -s ran ]' e -- touch no
+exits 69 '... and nobody knows' env Q_BOOT=b1:1060000 qonce -n e -- touch no
+exits 0 '... but for the outside world' env Q_BOOT=b1:1060000 qonce -n -u 'probe:[ -s ran ]' e -- touch no
 begin l -- sh -c "$HOLD"
 qonce l -- touch no >/dev/null 2>&1 & two=$!
 sleep 0.1
@@ -360,7 +360,7 @@ kill -9 "$two"
 wait "$two" 2>/dev/null
 exits 0 'one killed while it waits' finish
 is "$(state l)" 'done' '... is nothing to the other'
-exits 0 'a reboot' env Q_BOOT=b2:5 qonce -u 'probe:false' d -- echo ran
+exits 0 'a reboot' env Q_BOOT=b2:5 qonce -n -u 'probe:false' d -- echo ran
 is "$(cat out; state d)" 'ran
 done' '... and then it runs on the new clock'
 [ ! -e no ]; ok $? 'nothing ran that should not'
