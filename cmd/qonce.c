@@ -360,55 +360,10 @@ once(void)
 
 /* ---- looking and deciding ------------------------------------------------ */
 
-static void
-number(const char *name, int64_t n)
-{
-	printf(n == -1 ? ",\"%s\":null" : ",\"%s\":%" PRId64, name, n);
-}
-
-static void
-instant(const char *at, const char *ms, int64_t t)
-{
-	char text[WHEN_TEXT];
-
-	printf(t == -1 ? ",\"%s\":null" : ",\"%s\":\"%s\"", at, when_text(text, t, false));
-	number(ms, t);
-}
-
-static void
-member(const char *name, const char *text)
-{
-	printf(",\"%s\":", name);
-	if (text == NULL)
-		fputs("null", stdout);
-	else
-		text_json(stdout, text, strlen(text));
-}
-
-static void
-print_json(const struct once *o, const char *state)
-{
-	fputs("{\"key\":", stdout);
-	text_json(stdout, o->key, strlen(o->key));
-	member("state", state);
-	number("runs", o->runs);
-	instant("started_at", "started_ms", o->started_ms);
-	instant("finished_at", "finished_ms", o->finished_ms);
-	instant("until_at", "until_ms", o->state == ONCE_RUNNING ? prog_now() + o->left_ms : -1);
-	number("exit", o->exit);
-	member("worker", o->worker);
-	member("reason", o->reason);
-	number("output_bytes", o->output_total);
-	putchar(',');
-	text_json_bytes(stdout, "output", o->output_total != -1 ? o->output : NULL, o->output_len);
-	puts("}");
-}
-
 static int
 print(const struct once *o, void *first)
 {
-	static const char *const STATE[] = { "absent", "running", "unknown", "done", "failed" };
-	const char *state = STATE[o->state], *who = o->worker != NULL ? o->worker : "", *reason = child_headline(o->reason);
+	const char *state = once_word(o), *who = o->worker != NULL ? o->worker : "", *reason = child_headline(o->reason);
 	char started[WHEN_TEXT] = "", finished[WHEN_TEXT] = "", code[24] = "";
 	int64_t now = prog_now();
 
@@ -419,7 +374,7 @@ print(const struct once *o, void *first)
 	if (o->finished_ms != -1)
 		(tty ? when_relative(finished, o->finished_ms, now) : when_text(finished, o->finished_ms, false));
 	if (json) {
-		print_json(o, state);
+		once_print(stdout, o, now);
 	} else if (tty) {
 		if (*(bool *)first)
 			printf("%-24s %-8s %5s %-13s %-13s %4s %s\n", "KEY", "STATE", "RUNS", "STARTED", "ENDED", "EXIT", "WHO, WHY");

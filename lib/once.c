@@ -196,3 +196,30 @@ once_each(struct db *db, int (*each)(const struct once *, void *), void *arg)
 	}
 	return rc != Q_OK ? rc : db_status(db);
 }
+
+const char *
+once_word(const struct once *o)
+{
+	static const char *const WORDS[] = { "absent", "running", "unknown", "done", "failed" };
+
+	return WORDS[o->state];
+}
+
+void
+once_print(FILE *f, const struct once *o, int64_t now)
+{
+	fputs("{\"key\":", f);
+	text_json(f, o->key, strlen(o->key));
+	text_json_text(f, "state", once_word(o));
+	text_json_int(f, "runs", o->runs);
+	text_json_time(f, "started", o->started_ms);
+	text_json_time(f, "finished", o->finished_ms);
+	text_json_time(f, "until", o->state == ONCE_RUNNING ? now + o->left_ms : -1);
+	text_json_int(f, "exit", o->exit);
+	text_json_text(f, "worker", o->worker);
+	text_json_text(f, "reason", o->reason);
+	text_json_int(f, "output_bytes", o->output_total);
+	fputc(',', f);
+	text_json_bytes(f, "output", o->output_total != -1 ? o->output : NULL, o->output_len);
+	fputs("}\n", f);
+}

@@ -120,6 +120,10 @@ bool text_int(const char *, int64_t lo, int64_t hi, int64_t *);	/* decimal digit
 
 /* JSON: a string literal; bytes that are not UTF-8 become U+FFFD. */
 void text_json(FILE *, const char *, size_t);
+/* JSON members behind another: ,"name":VALUE; NULL and -1 are null; a time is ,"name_at":TEXT,"name_ms":NUMBER. */
+void text_json_text(FILE *, const char *name, const char *);
+void text_json_int(FILE *, const char *name, int64_t);
+void text_json_time(FILE *, const char *name, int64_t ms);
 
 /*
  * JSON member(s) for bytes that may be anything: "name":VALUE where a JSON object or array
@@ -411,6 +415,9 @@ struct once {			/* absent text is NULL, absent number -1 */
 int once_look(struct db *, const char *key, struct once *);
 /* Those that run or are unknown, by key, each borrowed until the next.  Stops like job_list(). */
 int once_each(struct db *, int (*each)(const struct once *, void *), void *);
+
+const char *once_word(const struct once *);	/* "running": its state */
+void once_print(FILE *, const struct once *, int64_t now);	/* all of it as one line of JSON */
 
 /*
  * The rest inside db_begin()..db_commit(), when the file has its table (db_tables(FOR_QONCE)).  once_start() begins a run, if nothing
