@@ -446,7 +446,8 @@ cron_read(char *text, size_t n, struct cron_table *t, void (*bad)(int, const cha
 	int rc, worst = Q_OK, line = 0;
 	size_t cap = 0;
 
-	*t = (struct cron_table){ NULL, 0, NULL };
+	t->list = NULL;
+	t->n = 0;
 	*end = '\n';
 	for (char *p = text; p < end; p = next) {
 		next = (char *)memchr(p, '\n', (size_t)(end - p) + 1) + 1;
