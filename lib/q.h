@@ -98,6 +98,16 @@ bool when_due(const struct when_due *, int64_t *ms, const char **why);
 /* Is this a zone the system knows ("Europe/Berlin", "UTC")?  False: *why. */
 bool when_zone(const char *zone, const char **why);
 
+/*
+ * A zone for many calls: until when_leave(), or another zone, the two functions after it are about it.  To enter it again costs
+ * nothing.  False: *why.
+ */
+bool when_enter(const char *zone, const char **why);
+void when_leave(void);
+/* What the wall shows at an instant, and the first instant at which the wall shows that or, if a clock change skips it, more; in seconds, the wall's as if it were UTC. */
+int64_t when_wall(int64_t sec);
+int64_t when_shown(int64_t local);
+
 /* "2026-06-02T12:01:00Z" (whole seconds) or, with millis, "...:00.123Z", into buf; returns buf. */
 char *when_text(char buf[WHEN_TEXT], int64_t ms, bool millis);
 

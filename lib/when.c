@@ -341,6 +341,48 @@ from_wall(int64_t local, int64_t *sec)
 	return false;
 }
 
+static struct {				/* between when_enter() and when_leave() */
+	char zone[ZONE_NAME + 1], *saved;
+} entered;
+
+bool
+when_enter(const char *zone, const char **why)
+{
+	if (strcmp(entered.zone, zone) == 0)
+		return true;
+	when_leave();
+	if (strcmp(zone, "UTC") != 0 && !zone_enter(zone, &entered.saved, why))
+		return false;
+	snprintf(entered.zone, sizeof(entered.zone), "%s", zone);
+	return true;
+}
+
+void
+when_leave(void)
+{
+	const char *why;
+
+	if (*entered.zone != '\0' && strcmp(entered.zone, "UTC") != 0)
+		zone_leave(entered.saved, &why);	/* no memory: who asks for a zone sets TZ anew */
+	*entered.zone = '\0';
+}
+
+int64_t
+when_wall(int64_t sec)
+{
+	return strcmp(entered.zone, "UTC") == 0 ? sec : wall(sec);
+}
+
+int64_t
+when_shown(int64_t local)
+{
+	int64_t sec = local;
+
+	if (strcmp(entered.zone, "UTC") != 0)
+		from_wall(local, &sec);
+	return sec;
+}
+
 /* ---- instants ------------------------------------------------------------ */
 
 /* Exactly n digits. */
