@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum {
-	HOOK_BODY_MAX = 1 << 20,	/* bytes of a body, unless the line says otherwise */
+	HOOK_BODY_MAX = 1 << 20,	/* bytes of a body, unless the line says less: what a job holds */
 	HOOK_NAME = 256			/* bytes of a name with its NUL: id, type, entity */
 };
 
@@ -27,7 +27,7 @@ void hook_free(struct hook_table *);
 
 struct hook_field { const char *name, *value; };	/* a header */
 
-/* A request, as it came.  Each header that a line of the table reads is there once: whoever made this has refused repeats. */
+/* A request, as it came, framing already checked.  A header that the line reads and that is there twice is refused here, with 400. */
 struct hook_request {
 	const char *method, *target;	/* target: path, and what follows '?' */
 	const struct hook_field *fields;
@@ -45,7 +45,7 @@ int hook_head(const struct hook_table *, const struct hook_request *, const stru
 
 struct hook_verdict {
 	int status;			/* to answer with: 200 and the like, or a refusal (401, 403, 406, 400) */
-	const char *why;		/* of a refusal, for the operator: never sent to the client */
+	const char *why;		/* of a refusal, a constant for the operator: never sent to the client */
 	bool event;			/* it is to be stored; else it was a handshake, or refused */
 	char *answer;			/* body of the answer, or NULL; hook_done() frees */
 	const char *answer_type;	/* its Content-Type */
@@ -61,8 +61,20 @@ struct hook_verdict {
 	char *headers;			/* as q_hook keeps them; hook_done() frees */
 };
 
-/* Verify first, then judge its age, then read it.  False: out of memory.  now: the wall clock, ms. */
+/*
+ * Verify first, then judge its age, then read it.  now: the wall clock, ms; -1: an event that was stored, whose age says nothing.
+ * False: out of memory.  hook_done() in any case.
+ */
 bool hook_judge(const struct hook *, const struct hook_request *, int64_t now, struct hook_verdict *);
 void hook_done(struct hook_verdict *);
+
+/*
+ * The headers of a verdict as fields again, for hook_judge(): text is cut into pieces, which the fields borrow.  How many,
+ * at most max; -1: it is no such text.
+ */
+int hook_fields(char *text, struct hook_field *, int max);
+
+/* Paths that take what anybody sends (scheme insecure-none), to be told at the start; the nth, from 0, NULL: no more. */
+const char *hook_insecure(const struct hook_table *, int nth);
 
 #endif
