@@ -1,7 +1,7 @@
 # q: GNU make.  To add a program: cmd/NAME.c, man/NAME.1, t/NN-NAME.t and one word here.
-PROGS = qinit qadd qclaim qrenew qdone qfail qcancel qreplay qls qwork qjob qlate qset qpause qpoll qrate qlock qcall qbackfill
+PROGS = qinit qadd qclaim qrenew qdone qfail qcancel qreplay qls qwork qjob qlate qset qpause qpoll qrate qlock qcall qbackfill qhook
 # Of these, those that speak HTTP: they alone link libcurl, libmicrohttpd and libcrypto, shared, since that costs more than a whole add.
-HTTP = qpoll qcall qbackfill
+HTTP = qpoll qcall qbackfill qhook
 
 CC ?= cc
 CFLAGS ?= -O2 -g

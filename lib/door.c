@@ -24,7 +24,7 @@ enum {
 	ANSWER_MS = 2000,		/* how long one may take to read its answer */
 	TICK_MS = 100,
 	EVENTS = 256,
-	POOL = 48 * 1024,		/* of libmicrohttpd, a connection: the head, its table, the answer */
+	POOL = 32 * 1024,		/* of libmicrohttpd, a connection: the head, its table, the answer */
 	CHUNKS = 10 * 1000		/* in addition to one for each 8 bytes */
 };
 
@@ -35,6 +35,7 @@ struct conn {
 	struct conn *prev, *next;	/* by age */
 	enum where where;
 	int fd;
+	bool watched;			/* by poller */
 	int64_t end;			/* its deadline, by when_elapsed() */
 	size_t seen;			/* bytes of the head that were looked at */
 	struct call *call;		/* from the head on */
@@ -72,6 +73,15 @@ call_free(struct conn *c)
 	free(c->call);
 	free(c->text);
 	c->call = NULL;
+}
+
+/* Edge-triggered: what is there already is told at once, and then only what comes. */
+static void
+wait_for_more(struct conn *c)
+{
+	if (!c->watched)
+		watch(EPOLL_CTL_ADD, c->fd, EPOLLIN | EPOLLRDHUP | EPOLLET, c);
+	c->watched = true;
 }
 
 /* The descriptor is closed by who has it. */
@@ -137,6 +147,8 @@ refuse(struct conn *c, int status, const char *why)
 	shutdown(c->fd, SHUT_WR);
 	c->where = REFUSED;
 	c->end = now + LINGER_MS;
+	if (c->mhd == NULL)
+		wait_for_more(c);
 	if (c->call == NULL)
 		return;
 	c->call->status = status;
@@ -290,7 +302,8 @@ begin(struct conn *c, const char *text, size_t n)
 		refuse(c, status, why);
 		return;
 	}
-	watch(EPOLL_CTL_DEL, c->fd, 0, NULL);
+	if (c->watched)
+		watch(EPOLL_CTL_DEL, c->fd, 0, NULL);
 	c->where = BODY;
 	c->end += DOOR_ALL_MS - DOOR_HEAD_MS;
 	adding = c;
@@ -307,10 +320,12 @@ look(struct conn *c, uint32_t events)
 	ssize_t n = recv(c->fd, text, sizeof text, MSG_PEEK);
 	size_t end;
 
-	if (n == -1 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
+	if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR)) {
 		conn_close(c);
+		return;
+	}
+	if (n == -1) {
+		wait_for_more(c);
 		return;
 	}
 	end = head_end(text, (size_t)n, c->seen);
@@ -321,6 +336,8 @@ look(struct conn *c, uint32_t events)
 		begin(c, text, end);
 	else if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		conn_close(c);
+	else
+		wait_for_more(c);
 }
 
 /* After a refusal. */
@@ -365,7 +382,7 @@ accept_all(void)
 		*c = (struct conn){ .fd = fd, .prev = first.prev, .next = &first, .end = now + DOOR_HEAD_MS };
 		c->prev->next = first.prev = c;
 		nconns++;
-		watch(EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLRDHUP | EPOLLET, c);	/* tells at once what is there already */
+		look(c, 0);			/* most often the head is there already */
 	}
 }
 

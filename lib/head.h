@@ -29,7 +29,4 @@ size_t head_end(const char *text, size_t n, size_t seen);
  */
 int head_read(char *text, size_t n, struct head *head, const char **why);
 
-/* May a header of this name come more than once?  What decides anything may not. */
-bool head_repeats(const char *name);
-
 #endif
