@@ -35,7 +35,7 @@ SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-poi
 all: $(BIN)
 
 # qinit looks groups up, HTTP looks hosts up, for which the C library loads plug-ins: of archives they take only SQLite's.
-NET = $(HTTP:%=cmd/%) t/unit-http t/unit-source t/serve
+NET = $(HTTP:%=cmd/%) t/unit-http t/unit-source t/unit-hook t/serve
 DYNAMIC = cmd/qinit $(NET)
 ifdef STATIC
 LIBS += -lpthread -lm
