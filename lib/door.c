@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "door.h"
@@ -20,16 +21,15 @@
 enum {
 	CONNS = 2000,
 	SPARE = 48,			/* descriptors for everything else */
-	LINGER_MS = 1000,		/* how long a client that was refused may still send */
-	ANSWER_MS = 2000,		/* how long one may take to read its answer */
+	LINGER_MS = 1000,		/* how long a client that has its answer may still send */
 	TICK_MS = 100,
 	EVENTS = 256,
 	POOL = 32 * 1024,		/* of libmicrohttpd, a connection: the head, its table, the answer */
 	CHUNKS = 10 * 1000		/* in addition to one for each 8 bytes */
 };
 
-/* HEAD: ours, until the head is there; BODY to ANSWER: libmicrohttpd's; REFUSED: answered by us, the rest of it is dropped. */
-enum where { HEAD, BODY, READY, ANSWER, REFUSED };
+/* HEAD: ours, until the head is there; then libmicrohttpd's: BODY; READY: suspended, until it is served; ANSWERED: of either. */
+enum where { HEAD, BODY, READY, ANSWERED };
 
 struct conn {
 	struct conn *prev, *next;	/* by age */
@@ -128,31 +128,39 @@ phrase(int status)
 }
 
 /*
- * An answer before the request has ended, which libmicrohttpd does not know.  What still comes is read and dropped for a while: a
- * close would reset the connection, and the answer might be lost with it.
+ * Answer, which ends what is to be said: what still comes is read and dropped for a while, since a close would reset the
+ * connection, and the answer might be lost with it.  Not left to libmicrohttpd: it has no answer before the end of a body, and
+ * none for a client that has closed its half.
  */
 static void
-refuse(struct conn *c, int status, const char *why)
+answer(struct conn *c, int status, const char *why)
 {
-	char text[512];
+	struct call *call = c->call;
+	const char *text = call != NULL && call->text != NULL ? call->text : "";
+	char head[512];
+	struct iovec parts[2] = { { .iov_base = head }, { .iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text) } };
+	struct msghdr whole = { .msg_iov = parts, .msg_iovlen = 2 };
 	int n;
 
-	n = snprintf(text, sizeof text, "HTTP/1.1 %d %s\r\nContent-Length: 0\r\nConnection: close\r\n", status, phrase(status));
-	if (status == 405 && c->call != NULL && c->call->allow != NULL)
-		n += snprintf(text + n, sizeof text - (size_t)n, "Allow: %.200s\r\n", c->call->allow);
+	n = snprintf(head, sizeof head, "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\nConnection: close\r\n", status, phrase(status), parts[1].iov_len);
+	if (call != NULL && call->type != NULL)
+		n += snprintf(head + n, sizeof head - (size_t)n, "Content-Type: %.100s\r\n", call->type);
+	if (status == 405 && call != NULL && call->allow != NULL)
+		n += snprintf(head + n, sizeof head - (size_t)n, "Allow: %.100s\r\n", call->allow);
 	if (status == 503)
-		n += snprintf(text + n, sizeof text - (size_t)n, "Retry-After: %d\r\n", DOOR_RETRY);
-	n += snprintf(text + n, sizeof text - (size_t)n, "\r\n");
-	(void)!send(c->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n += snprintf(head + n, sizeof head - (size_t)n, "Retry-After: %d\r\n", DOOR_RETRY);
+	n += snprintf(head + n, sizeof head - (size_t)n, "\r\n");
+	parts[0].iov_len = (size_t)n;
+	(void)!sendmsg(c->fd, &whole, MSG_NOSIGNAL | MSG_DONTWAIT);
 	shutdown(c->fd, SHUT_WR);
-	c->where = REFUSED;
+	c->where = ANSWERED;
 	c->end = now + LINGER_MS;
 	if (c->mhd == NULL)
 		wait_for_more(c);
-	if (c->call == NULL)
+	if (call == NULL)
 		return;
-	c->call->status = status;
-	c->call->why = why;
+	call->status = status;
+	call->why = why;
 	call_free(c);
 }
 
@@ -163,30 +171,7 @@ refuse_head(struct conn *c, int status, const char *why)
 	struct call none = { .status = status, .why = why };
 
 	door->end(&none);
-	refuse(c, status, why);
-}
-
-static enum MHD_Result
-answer(struct MHD_Connection *mhd, struct call *call)
-{
-	struct MHD_Response *r = MHD_create_response_from_buffer(call->text != NULL ? strlen(call->text) : 0,
-	    (void *)(uintptr_t)(call->text != NULL ? call->text : ""), MHD_RESPMEM_MUST_COPY);
-	char retry[16];
-	enum MHD_Result rc = MHD_NO;
-
-	if (r == NULL)
-		return MHD_NO;
-	snprintf(retry, sizeof retry, "%d", DOOR_RETRY);
-	MHD_add_response_header(r, "Connection", "close");
-	if (call->type != NULL)
-		MHD_add_response_header(r, "Content-Type", call->type);
-	if (call->status == 503)
-		MHD_add_response_header(r, "Retry-After", retry);
-	rc = MHD_queue_response(mhd, (unsigned)call->status, r);
-	MHD_destroy_response(r);
-	call->conn->where = ANSWER;
-	call->conn->end = now + ANSWER_MS;
-	return rc;
+	answer(c, status, why);
 }
 
 /* ---- bodies: libmicrohttpd calls these ---- */
@@ -234,21 +219,16 @@ handle(void *unused, struct MHD_Connection *mhd, const char *url, const char *me
 	}
 	if (*n > 0) {
 		if (c->where == BODY && (status = take(c->call, data, *n, &why)) != 0)
-			refuse(c, status, why);
+			answer(c, status, why);
 		*n = 0;
 		return MHD_YES;
 	}
-	switch (c->where) {
-	case BODY:
-		MHD_suspend_connection(mhd);
-		c->where = READY;
-		ready[nready++] = c->call;
-		return MHD_YES;
-	case READY:
-		return answer(mhd, c->call);
-	default:
+	if (c->where != BODY)
 		return MHD_NO;
-	}
+	MHD_suspend_connection(mhd);
+	c->where = READY;
+	ready[nready++] = c->call;
+	return MHD_YES;
 }
 
 static void
@@ -299,7 +279,7 @@ begin(struct conn *c, const char *text, size_t n)
 		why = "the body is longer than max=";
 	}
 	if (status != 0) {
-		refuse(c, status, why);
+		answer(c, status, why);
 		return;
 	}
 	if (c->watched)
@@ -398,7 +378,7 @@ sweep(void)
 		if (c->end > now || c->where == READY)
 			continue;
 		if (c->where == BODY) {
-			refuse(c, 408, "the body did not come in time");
+			answer(c, 408, "the body did not come in time");
 			continue;
 		}
 		c->end = now + LINGER_MS;
@@ -433,9 +413,13 @@ serve(void)
 	for (i = 0; i < nready; i += n) {
 		n = nready - i < DOOR_BATCH ? nready - i : DOOR_BATCH;
 		door->serve(ready + i, n);
-		for (j = i; j < i + n; j++)
-			MHD_resume_connection(ready[j]->conn->mhd);
 		now = when_elapsed();
+		for (j = i; j < i + n; j++) {
+			struct conn *c = ready[j]->conn;
+
+			answer(c, ready[j]->status, ready[j]->why);
+			MHD_resume_connection(c->mhd);
+		}
 	}
 	nready = 0;
 	MHD_run(http);

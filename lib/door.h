@@ -3,7 +3,7 @@
  * of webhooks and of the database.
  *
  * A connection is taken from the socket and its head watched and checked here (head.h), so that one that is idle or slow costs a
- * descriptor and a few words; only then GNU libmicrohttpd gets it, which reads the body and writes the answer.
+ * descriptor and a few words; only then GNU libmicrohttpd gets it, which reads the body.
  */
 #ifndef DOOR_H
 #define DOOR_H
