@@ -97,6 +97,14 @@ struct db_create { const char *path, *group; unsigned mode; bool into, outbox, u
 int db_create(struct db **, const struct db_create *);
 
 /*
+ * A copy of the file of `path` (as in db_open(), though its schema may be older) under the new name `to`, mode 0600: one snapshot,
+ * while others write.  It has its name only when it is whole, verified and on disk.  Q_CREATE: also if there is a `to`.
+ * db_backup_drop() removes what is unfinished; a signal handler may call it.
+ */
+int db_backup(struct db **, const char *path, const char *to);
+void db_backup_drop(void);
+
+/*
  * The tables of some programs (lib/poll.sql, hook.sql, ...), made at their first use in a transaction of its own: each table
  * costs every start a little, so files that need none have none.
  */

@@ -81,6 +81,11 @@ static const struct { const char *has, *sql; } TABLES[] = {
 };
 static const char HAS_OURS[] = "SELECT substr(type || ' ' || name, 1, 31) FROM sqlite_schema WHERE name GLOB 'q_*'";
 static const char DATA_VERSION[] = "PRAGMA data_version";
+/* Of a backup: what it must hold, and what it holds if nobody writes meanwhile. */
+static const char NEWEST[] = "SELECT coalesce(max(id), 0) FROM q_job";
+static const char HOLDS[] =
+	"SELECT (SELECT count(*) FROM q_job) || ' jobs, ' || (SELECT count(*) FROM q_body) || ' payloads, '\n"
+	"    || (SELECT count(*) FROM q_key) || ' keys, ' || (SELECT count(*) FROM q_attempt) || ' attempts'";
 
 /* ---- errors ---- */
 
@@ -1029,13 +1034,13 @@ sync_path(struct db *db, const char *path)
 }
 
 static int
-folder_of(struct db *db, char buf[PATH_MAX])
+folder_of(struct db *db, const char *path, char buf[PATH_MAX])
 {
 	char *slash;
 
-	snprintf(buf, PATH_MAX, "%s", db->path);
+	snprintf(buf, PATH_MAX, "%s", path);
 	if ((slash = strrchr(buf, '/')) == NULL)
-		return db_fail(db, Q_CREATE, "%s: no such folder", db->path);
+		return db_fail(db, Q_CREATE, "%s: no such folder", path);
 	slash[slash == buf] = '\0';
 	return Q_OK;
 }
@@ -1209,22 +1214,22 @@ build(struct db *db, const char *temp, const struct db_create *c)
 	return db->status != Q_OK ? db->status : sync_path(db, temp);
 }
 
-/* Never over an existing file.  Q_OK, Q_NO: somebody else was quicker. */
+/* Never over an existing file.  Q_OK, Q_NO: there is one now. */
 static int
-publish(struct db *db, const char *temp)
+publish(struct db *db, const char *temp, const char *to)
 {
 	char folder[PATH_MAX];
 
 #ifdef RENAME_NOREPLACE
-	if (renameat2(AT_FDCWD, temp, AT_FDCWD, db->path, RENAME_NOREPLACE) == 0)
-		return folder_of(db, folder) != Q_OK ? db->status : sync_path(db, folder);
+	if (renameat2(AT_FDCWD, temp, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return folder_of(db, to, folder) != Q_OK ? db->status : sync_path(db, folder);
 	if (errno == EEXIST)
 		return Q_NO;
 #endif
-	if (link(temp, db->path) == -1)
-		return errno == EEXIST ? Q_NO : db_fail(db, Q_CREATE, "%s: %s", db->path, strerror(errno));
+	if (link(temp, to) == -1)
+		return errno == EEXIST ? Q_NO : db_fail(db, Q_CREATE, "%s: %s", to, strerror(errno));
 	unlink(temp);
-	return folder_of(db, folder) != Q_OK ? db->status : sync_path(db, folder);
+	return folder_of(db, to, folder) != Q_OK ? db->status : sync_path(db, folder);
 }
 
 /* The default place may not exist yet: its folders are made, private; others are not. */
@@ -1235,7 +1240,7 @@ make_folders(struct db *db)
 
 	for (p = strchr(db->path + 1, '/'); p != NULL; p = strchr(p + 1, '/')) {
 		*p = '\0';
-		if (mkdir(db->path, 0700) == 0 && folder_of(db, folder) == Q_OK)
+		if (mkdir(db->path, 0700) == 0 && folder_of(db, db->path, folder) == Q_OK)
 			sync_path(db, folder);
 		else if (errno != EEXIST)
 			db_fail(db, cannot(errno), "%s: %s", db->path, strerror(errno));
@@ -1246,11 +1251,11 @@ make_folders(struct db *db)
 
 /* A creation by link(2) that died between link and unlink left two names: finish it. */
 static void
-finish_link(const struct db *db, const char *temp)
+finish_link(const char *to, const char *temp)
 {
 	struct stat a, b;
 
-	if (lstat(db->path, &a) == 0 && lstat(temp, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
+	if (lstat(to, &a) == 0 && lstat(temp, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
 		unlink(temp);
 }
 
@@ -1284,7 +1289,7 @@ db_create(struct db **out, const struct db_create *c)
 		return check_file(db);		/* a mistyped name is no new queue */
 	if (c->path == NULL && (given == NULL || *given == '\0') && make_folders(db) != Q_OK)
 		return db->status;
-	if (folder_of(db, folder) != Q_OK)
+	if (folder_of(db, db->path, folder) != Q_OK)
 		return db->status;
 	if (stat(folder, &st) == -1)
 		return errno == ENOENT ? db_fail(db, Q_CREATE, "%s: no such folder; next: mkdir -p '%s'", folder, folder) :
@@ -1307,7 +1312,7 @@ db_create(struct db **out, const struct db_create *c)
 			return db_fail(db, Q_TEMP, "%s: locked by another program (flock); try again later", folder);
 		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
 	}
-	finish_link(db, temp);
+	finish_link(db->path, temp);
 	status = Q_NO;
 	if (lstat(db->path, &st) == -1 && errno == ENOENT) {
 		if (missing(db) == Q_NOINPUT) {
@@ -1315,7 +1320,7 @@ db_create(struct db **out, const struct db_create *c)
 			configure();
 			clear(temp);
 			if (build(db, temp, c) == Q_OK)
-				status = publish(db, temp);
+				status = publish(db, temp, db->path);
 			if (status != Q_OK)
 				clear(temp);
 		}
@@ -1328,4 +1333,191 @@ db_create(struct db **out, const struct db_create *c)
 		return db->status;
 	reserve_make(db);
 	return Q_OK;
+}
+
+/* ---- a copy (qbackup) ---- */
+
+static char unfinished[4][PATH_MAX];	/* the names of a copy that is being made */
+
+void
+db_backup_drop(void)
+{
+	for (size_t i = 0; i < sizeof unfinished / sizeof *unfinished; i++)
+		if (unfinished[i][0] != '\0')
+			unlink(unfinished[i]);
+}
+
+/* The temporary file, empty and nobody else's: by its lock the work of a live backup is told from the remains of a dead one. */
+static int
+backup_temp(struct db *db, const char *temp)
+{
+	struct stat st, there;
+	int fd = open(temp, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+	if (fd == -1) {
+		db_fail(db, cannot(errno), "%s: %s", temp, strerror(errno));
+		return -1;
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) == -1 && errno != EWOULDBLOCK)
+		db_fail(db, Q_CREATE, "%s: lock: %s", temp, strerror(errno));
+	else if (fstat(fd, &st) == -1 || lstat(temp, &there) == -1 || st.st_ino != there.st_ino || st.st_dev != there.st_dev ||
+	    flock(fd, LOCK_EX | LOCK_NB) == -1)
+		db_fail(db, Q_TEMP, "%s: another backup is being written there; wait for its end", temp);
+	else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid())
+		db_fail(db, Q_CREATE, "%s: in the way, and not what a backup of yours left; next: move it away", temp);
+	else if (fchmod(fd, 0600) == -1 || ftruncate(fd, 0) == -1)
+		db_fail(db, Q_CREATE, "%s: %s", temp, strerror(errno));
+	else
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int
+backup_failed(struct db *db, const char *to, int rc)
+{
+	if ((rc & 0xff) == SQLITE_FULL)
+		return db_fail(db, Q_IO, "%s: no space left; no backup was made; make room or choose another disk", to);
+	if ((rc & 0xff) == SQLITE_IOERR)
+		return db_fail(db, Q_IO, "%s: %s (%d), there or in %s; no backup was made; see dmesg and the disks", to, sqlite3_errstr(rc),
+		    rc, db->path);
+	return fail_sqlite(db, rc);
+}
+
+static int
+backup_room(struct db *db, const char *folder, const char *to)
+{
+	int64_t low = 0, left;
+	struct statfs fs;
+	struct stat st;
+	char pages[32], unused[32], size[32];
+	int64_t need;
+	int rc = one_text(db->a, "PRAGMA page_count", pages, sizeof pages);
+
+	if (rc == SQLITE_OK)
+		rc = one_text(db->a, "PRAGMA freelist_count", unused, sizeof unused);
+	if (rc == SQLITE_OK)
+		rc = one_text(db->a, "PRAGMA page_size", size, sizeof size);
+	if (rc != SQLITE_OK)
+		return fail_sqlite(db, rc);
+	need = (atoll(pages) - atoll(unused)) * atoll(size);
+	if (statfs(folder, &fs) == -1 || stat(folder, &st) == -1)
+		return db_fail(db, cannot(errno), "%s: %s", folder, strerror(errno));
+	left = (int64_t)fs.f_bavail * fs.f_bsize;
+	if (st.st_dev == db->dev)	/* a backup must not stop the adds of the queue itself */
+		room(db, &low);
+	if (left - low >= need)
+		return Q_OK;
+	return db_fail(db, Q_IO, "%s: takes %lld KiB, and only %lld KiB may be used there; no backup was made; make room or choose another disk",
+	    to, (long long)need / 1024, (long long)(left > low ? left - low : 0) / 1024);
+}
+
+/* One snapshot, read while others write. */
+static int
+backup_copy(struct db *db, const char *temp, const char *to)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(db->a, "VACUUM INTO ?1", -1, &st, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_text(st, 1, temp, -1, SQLITE_STATIC);
+	if (rc == SQLITE_OK)
+		sqlite3_step(st);
+	rc = rc != SQLITE_OK ? rc : sqlite3_finalize(st);
+	return rc == SQLITE_OK ? Q_OK : backup_failed(db, to, rc);
+}
+
+/* Is the copy whole, and ready to take the place of the file?  quiet: nobody has written since before it was made. */
+static int
+backup_verify(struct db *db, const char *temp, const char *to, int64_t newest, bool *quiet, int64_t version)
+{
+	static const char *const SAME[] = { VERSION, HOLDS };
+	char *path = db->path, text[2][256], got[256] = "";
+	int rc = SQLITE_OK;
+
+	for (int i = 0; i < 2 && rc == SQLITE_OK; i++)
+		if (i == 0 || *quiet)
+			rc = one_text(db->a, SAME[i], text[i], sizeof *text);
+	if (rc != SQLITE_OK)
+		return fail_sqlite(db, rc);
+	*quiet = *quiet && db_data_version(db) == version;
+	db->path = (char *)temp;	/* for connection and messages */
+	/* Locked as a whole it needs no shared memory, which not every place for backups has. */
+	if (db->status == Q_OK && connect_sql(db, &db->b, SQLITE_OPEN_READWRITE) == Q_OK &&
+	    exec_sql(db, db->b, "PRAGMA locking_mode=EXCLUSIVE") == Q_OK) {
+		sqlite3_db_config(db->b, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);	/* nobody else knows the name */
+		rc = one_text(db->b, "PRAGMA journal_mode=WAL", got, sizeof got);
+		if (rc == SQLITE_OK && strcmp(got, "wal") == 0 && (rc = one_text(db->b, "PRAGMA integrity_check", got, sizeof got)) == SQLITE_OK &&
+		    strcmp(got, "ok") == 0 && (rc = one_text(db->b, NEWEST, got, sizeof got)) == SQLITE_OK && atoll(got) >= newest) {
+			got[0] = '\0';
+			for (int i = 0; i < (*quiet ? 2 : 1) && rc == SQLITE_OK && got[0] == '\0'; i++)
+				if ((rc = one_text(db->b, SAME[i], got, sizeof got)) == SQLITE_OK && strcmp(got, text[i]) == 0)
+					got[0] = '\0';
+		}
+		if (rc != SQLITE_OK)
+			backup_failed(db, to, rc);
+		else if (got[0] != '\0')
+			db_fail(db, Q_IO, "%s: the copy is not what it should be (%s); no backup was made", to, got);
+	}
+	rc = sqlite3_close(db->b);
+	db->b = NULL;
+	db->path = path;
+	if (rc != SQLITE_OK)
+		db_fail(db, Q_IO, "%s: close: %s", temp, sqlite3_errstr(rc));
+	return db->status;
+}
+
+int
+db_backup(struct db **out, const char *path, const char *given)
+{
+	static const char *const SIDE[] = { "", "-journal", "-wal", "-shm" };
+	char folder[PATH_MAX], newest[32], *to;
+	struct stat st;
+	struct db *db;
+	int status = handle_new(out, path, DB_READ), fd, rc;
+	int64_t version;
+	bool quiet;
+
+	db = *out;
+	if (status != Q_OK)
+		return status;
+	db->upgrading = true;		/* before an upgrade is the best time for a backup */
+	if (check_file(db) != Q_OK || open_checked(db) != Q_OK)
+		return db->status;
+	if ((to = absolute(given)) == NULL)
+		return db_fail(db, Q_TEMP, "out of memory");
+	if (*given == '\0')
+		return db_fail(db, Q_CREATE, "the name of the backup is empty");
+	for (int i = 0; i < 4; i++) {
+		if (snprintf(unfinished[i], PATH_MAX, "%s%s", to, SIDE[i]) > PATH_MAX - 32)
+			db_fail(db, Q_CREATE, "the name of the backup is too long: %s", to);
+		else if (lstat(unfinished[i], &st) == 0)	/* a log would be replayed into what is put there */
+			db_fail(db, Q_CREATE, "%s: there is something of that name; a backup replaces nothing; choose another name", unfinished[i]);
+		unfinished[i][0] = '\0';
+	}
+	if (db->status != Q_OK || folder_of(db, to, folder) != Q_OK || backup_room(db, folder, to) != Q_OK)
+		return db->status;
+	snprintf(folder, sizeof folder, "%s-qbackup", to);
+	finish_link(to, folder);
+	if ((fd = backup_temp(db, folder)) == -1)
+		return db->status;
+	for (int i = 3; i >= 0; i--) {
+		snprintf(unfinished[i], PATH_MAX, "%s-qbackup%s", to, SIDE[i]);
+		if (i > 0)
+			unlink(unfinished[i]);
+	}
+	version = db_data_version(db);
+	rc = one_text(db->a, NEWEST, newest, sizeof newest);
+	if (rc != SQLITE_OK)
+		fail_sqlite(db, rc);
+	else if (version != -1 && backup_copy(db, unfinished[0], to) == Q_OK) {
+		quiet = db_data_version(db) == version;
+		if (backup_verify(db, unfinished[0], to, atoll(newest), &quiet, version) == Q_OK && sync_path(db, unfinished[0]) == Q_OK &&
+		    publish(db, unfinished[0], to) == Q_NO)
+			db_fail(db, Q_CREATE, "%s: there is something of that name now; a backup replaces nothing; choose another name", to);
+	}
+	db_backup_drop();
+	close(fd);
+	free(to);
+	return db->status;
 }

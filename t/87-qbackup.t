@@ -1,0 +1,206 @@
+#!/bin/sh
+# qbackup: a copy has its name only when it is whole; writers go on; nothing is left of what failed.
+. "${0%/*}/lib.sh"
+export Q_BOOT=b1:1000000
+
+left() { find . -name '*-qbackup*'; }
+whole() { is "$(sqlite3 -readonly "$1" 'PRAGMA integrity_check')" ok "${2-... whole}"; }
+copied() {	# COPY: holds what the file holds
+	sql .dump >want
+	sqlite3 -readonly "$1" .dump >got
+	cmp want got
+	ok $? '... the same, to the last byte of each row'
+}
+
+# ---- usage ----
+
+exits 66 'no file' qbackup copy
+is "$(cat err)" "qbackup: $Q_DB: no such queue file; next: qinit '$Q_DB', or see -d and Q_DB" '... says so'
+qinit
+for args in '' 'a b' '-n copy'; do
+	# shellcheck disable=SC2086	# words
+	exits 64 "qbackup $args" qbackup $args
+done
+exits 73 'an empty name' qbackup ''
+exits 73 'no such folder' qbackup nowhere/copy
+exits 73 'a folder' qbackup .
+touch wal-wal reserved
+ln -s nowhere link
+for there in reserved link q.db wal; do
+	exits 73 "$there is in the way" qbackup "$there"
+	like "$(cat err)" '^qbackup: .*: there is something of that name; a backup replaces nothing; choose another name$' '... says so'
+done
+is "$(wc -c <reserved)$(readlink link)" 0nowhere '... and left alone'
+
+# ---- a copy ----
+
+qadd -q -k k1 mail one
+printf 'a\0b\377' | qadd -q mail
+qadd -q -e ana mail two
+qadd -q --in 1h -t t mail three
+qset queue.mail.keep=3d
+claim=$(qclaim mail | jq -r .claim)
+qclaim mail | jq -r .claim | qdone -r fine -
+umask 0
+exits 0 'a copy' qbackup copy
+umask 022
+is "$(cat out err; ls copy*)" copy '... silent, and alone'
+is "$(stat -c '%a %h' copy)" '600 1' '... for its owner alone'
+copied copy
+whole copy
+is "$(sqlite3 copy 'PRAGMA journal_mode; PRAGMA application_id; PRAGMA user_version')" "wal
+1903519093
+$(sql 'PRAGMA user_version')" '... a queue file'
+rm -f copy-*
+exits 0 'the holder of a claim can settle it in the copy' qdone -d copy "$claim"
+exits 0 '... which takes jobs' qadd -d copy mail four
+is "$(qadd -d copy -k k1 mail one)" 1 '... and knows keys'
+exits 0 'another copy' qbackup other
+exits 0 '... on another boot' env Q_BOOT=b2:1 qclaim -d other mail
+is "$(jq -r '.id, .attempt' out | xargs)" '1 2' '... the job that was claimed is claimed again'
+
+name=$(printf "file:x'?mode=memory\t")
+exits 0 'an odd name' qbackup "$name"
+mv "$name" odd
+whole odd
+
+mkdir old
+sqlite3 old/q.db 'PRAGMA journal_mode=WAL' ".read $t/schema-1.sql" "INSERT INTO q_meta VALUES('x', 'y')" >/dev/null
+exits 0 'a file of an older schema' qbackup -d old/q.db old/copy
+is "$(sqlite3 -readonly old/copy 'SELECT value FROM q_meta WHERE name IN ("version", "x")' | xargs)" '1 y' '... is copied as it is'
+exits 0 '... and upgraded' qinit --upgrade old/copy
+
+sqlite3 app.db 'PRAGMA journal_mode=WAL; CREATE TABLE orders(id, name); INSERT INTO orders VALUES(7, "ana")' >/dev/null
+qinit --into app.db
+exits 0 'the file of an application' qbackup -d app.db app.copy
+is "$(sqlite3 -readonly app.copy 'SELECT * FROM orders')" '7|ana' '... with its tables'
+
+# ---- back to a copy, as the page says ----
+
+rm -f copy*
+qbackup copy
+before=$(qls --state all)
+qadd -q mail later
+mkdir aside
+mv q.db q.db-wal q.db-shm aside
+mv copy q.db
+exits 0 'a copy in the place of the file' qpause --all restored
+is "$(qls --state all)" "$before" '... what was then is there again'
+is "$(qclaim mail)" '' '... and rests'
+qpause --all -r
+
+# ---- what fails leaves nothing ----
+
+head -c 300000 /dev/zero | qadd -q big
+for kb in 100 200 300; do
+	exits 74 "no file over $kb KiB" sh -c "ulimit -f $((2 * kb)); exec qbackup copy"
+	like "$(cat err)" '^qbackup: .*/copy: .*; no backup was made; ' '... says so'
+	is "$(left; ls copy* 2>/dev/null)" '' '... and leaves nothing'
+done
+cp q.db bad.db
+cp q.db-wal bad.db-wal
+sqlite3 bad.db 'PRAGMA wal_checkpoint(TRUNCATE)' >/dev/null
+perl -e 'open my $f, "+<", "bad.db" or die; seek $f, 4096 * 20, 0; print $f "\xff" x 40960' || exit 1
+exits 74 'a damaged file' qbackup -d bad.db copy
+is "$(left; ls copy* 2>/dev/null)" '' '... leaves nothing'
+
+echo mine >copy-qbackup
+ln copy-qbackup mine
+exits 73 'a stranger under the temporary name' qbackup copy
+is "$(cat mine)" mine '... is left alone'
+rm copy-qbackup
+ln -s mine copy-qbackup
+exits 73 '... or a link' qbackup copy
+is "$(cat mine)" mine '... is left alone'
+rm copy-qbackup
+head -c 100000 /dev/zero >copy-qbackup
+echo rest >copy-qbackup-journal
+exits 0 'what a dead backup left' qbackup copy
+is "$(left)" '' '... is cleared'
+copied copy
+
+flock copy2-qbackup sh -c 'exec qbackup copy2' >out 2>err
+is "$?" 75 'another backup is written there'
+is "$(cat err)" "qbackup: $PWD/copy2-qbackup: another backup is being written there; wait for its end" '... says so'
+rm copy2-qbackup
+
+# ---- killed ----
+
+seq 20 | while read -r _; do head -c 500000 /dev/zero | qadd -q big; done
+# Each SIGNAL N times, at moments spread over a run: under the final name there is nothing, or all of it.
+killed() {
+	perl -MTime::HiRes=sleep,time -e '
+		my ($sig, $n) = @ARGV;
+		my $t = time;
+		system("qbackup", "copy3") == 0 or die;
+		my ($full, $cut) = (time - $t, 0);
+		for my $i (1 .. $n) {
+			unlink glob "copy3*";
+			my $pid = fork // die;
+			if (!$pid) { exec "qbackup", "copy3" or die }
+			sleep $full * $i / $n;
+			kill $sig, $pid;
+			waitpid $pid, 0;
+			$cut++ if $? & 127;
+			if (($? & 127) == 0 && $? != 0) { print "exit $?\n" }
+			if ($? == 0 && ! -e "copy3") { print "no copy\n" }
+			if (-e "copy3") { my $ok = `sqlite3 -readonly copy3 "PRAGMA quick_check"`; print "broken: $ok" if $ok ne "ok\n" }
+			if ($sig ne "KILL") { print "left $_\n" for glob "*-qbackup*" }
+		}
+		print "none was cut short\n" if $cut == 0;
+		unlink glob "copy3*";
+	' "$@"
+}
+is "$(killed KILL 8)" '' 'kill -9 leaves nothing under the final name, or all of it'
+is "$(killed TERM 8)" '' 'TERM leaves nothing else, either'
+is "$(killed INT 2)" '' '... nor INT'
+exits 0 'after that a backup' qbackup copy3
+is "$(left)" '' '... is alone'
+rm -f copy*
+
+# ---- while others write ----
+
+rm -f q.db* go stop
+qinit
+unset Q_NOW
+for i in 1 2; do
+	perl -MTime::HiRes=time -e '
+		my $i = shift;
+		open my $f, ">", "ids.$i" or die;
+		$f->autoflush;
+		my $most = 0;
+		until (-e "stop") {
+			my $t = time;
+			my $id = `qadd mail some-payload`;
+			print "add: $?\n" if $?;
+			print $f $id;
+			$most = time - $t if time - $t > $most;
+			next if $i != 2;
+			my ($claim) = `qclaim mail` =~ /"claim":"([^"]*)"/ or next;
+			system("qdone", $claim) == 0 or print "done: $?\n";
+		}
+		printf STDERR "%d\n", 1000 * $most;
+	' "$i" >"told.$i" 2>"most.$i" &
+done
+until_ok lines ids.2 2
+missing=0
+for n in $(seq 10); do
+	sleep 0.03
+	cat ids.? | sort -n >acked
+	newest=$(tail -n 1 acked)
+	qbackup "storm$n" || missing=$n
+	sqlite3 -readonly "storm$n" "SELECT id FROM q_job WHERE id <= $newest" | sort >held
+	sort acked | comm -23 - held | grep -q . && missing="$n: $(sort acked | comm -23 - held | xargs)"
+	is "$(sqlite3 -readonly "storm$n" 'PRAGMA integrity_check; SELECT count(*) FROM q_job LEFT JOIN q_body ON job = id WHERE body IS NULL' | xargs)" 'ok 0' \
+	    "a backup of a storm, $n: whole"
+	cp q.db control
+	[ "$(sqlite3 -readonly 'file:control?immutable=1' 'SELECT coalesce(max(id), 0) FROM q_job' 2>/dev/null || echo 0)" -ge "$newest" ] || fewer=1
+done
+touch stop
+wait
+is "$missing" 0 '... each with all that was acknowledged before it began'
+is "$fewer" 1 '... the control, a copy of the file without its log, is not'
+is "$(cat told.*)" '' '... and nobody failed meanwhile'
+ok "$(cat most.* | awk '$1 > 5000 { late = 1 } END { print late + 0 }')" "... nor waited long ($(cat most.* | xargs) ms at most)"
+is "$(left)" '' '... and nothing is left'
+done_testing
