@@ -192,6 +192,8 @@ take(struct call *call, const char *data, size_t n, const char **why)
 		return 400;
 	while (room < call->len + n)	/* not what was declared: that may never come */
 		room *= 2;
+	if (room > call->max)
+		room = call->max;
 	if (room > call->room) {
 		*why = "too many bodies at a time";
 		if (room - call->room > DOOR_HELD - held || (body = realloc(call->body, room)) == NULL)
