@@ -152,7 +152,8 @@ answer(struct conn *c, int status, const char *why)
 	n += snprintf(head + n, sizeof head - (size_t)n, "\r\n");
 	parts[0].iov_len = (size_t)n;
 	(void)!sendmsg(c->fd, &whole, MSG_NOSIGNAL | MSG_DONTWAIT);
-	shutdown(c->fd, SHUT_WR);
+	if (c->where != READY)		/* it is closed at once */
+		shutdown(c->fd, SHUT_WR);
 	c->where = ANSWERED;
 	c->end = now + LINGER_MS;
 	if (c->mhd == NULL)
