@@ -86,7 +86,7 @@ place_fault(const char *s)
 	if (strncmp(s, "json:", 5) == 0)
 		return s[5] == '/' && json_pointer(s + 5) ? NULL : "is not a JSON pointer, as in json:/data/id";
 	if (strncmp(s, "form:", 5) == 0 || strncmp(s, "query:", 6) == 0)
-		return *strchr(s, ':') != '\0' && strchr(s, ':')[1] != '\0' ? NULL : "names no field";
+		return strchr(s, ':')[1] != '\0' ? NULL : "names no field";
 	return "is no place: write header:NAME, json:/POINTER, form:FIELD or query:NAME";
 }
 
@@ -398,8 +398,13 @@ read_hook(struct fault *f, struct hook *h, char **words, int n)
 		h->health = true;
 		return n == 2 || bad(f, Q_CONFIG, "%s: nothing follows health", words[2]);
 	}
-	if ((s = sign_scheme(words[1])) == NULL)
-		return unknown(f, words[1], "scheme", sign_names);
+	if ((s = sign_scheme(words[1])) == NULL) {
+		const char *names[64] = { "health" };
+
+		for (i = 1; i < 63 && (names[i] = sign_name((size_t)i - 1)) != NULL; i++)
+			;
+		return unknown(f, words[1], "scheme", names);
+	}
 	h->scheme = *s;
 	if (s->alg == SIGN_NONE)
 		from = 2;

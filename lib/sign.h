@@ -55,7 +55,7 @@ struct sign_scheme {
 	const char *ts;			/* place of the time of signing; NULL: none */
 	enum sign_unit unit;
 
-	/* The rest is for the reader of what was signed; places that are NULL: none. */
+	/* The rest is for the reader of what was signed; a place that is NULL: none. */
 	const char *id, *time, *type;
 	enum sign_handshake handshake;
 	int accepted, refused;		/* statuses; 0: 200 and 401 */
@@ -64,7 +64,7 @@ struct sign_scheme {
 
 /* By name; NULL: there is none. */
 const struct sign_scheme *sign_scheme(const char *name);
-extern const char *const sign_names[];	/* all of them; NULL at the end */
+const char *sign_name(size_t n);	/* of the nth, from 0; NULL: no more */
 
 enum { SIGN_SECRETS = 4, SIGN_SECRET_MAX = 1024, SIGN_CANDIDATES = 16 };
 

@@ -91,6 +91,10 @@ sub vector {	# NAME SCHEME SECRET SIGNATURE ID TS URL BODY: it passes, and much 
 		(my $other = $sig) =~ s/\Q$digits\E/$bad/;
 		$v->("digit $at is another", $NO, sig => $other);
 	}
+	if ($digits =~ /=$/) {	# the last digit has bits that are not used
+		(my $stray = $sig) =~ s/(.)(=+)$/chr(ord($1) + 1) . $2/e;
+		$v->('bits left over', $FORM, sig => $stray);
+	}
 	(my $upper = $sig) =~ s/\Q$digits\E/uc $digits/e;
 	$v->('its digits in the other case', $scheme =~ /shopify|standard|svix|signed|twilio|square|zendesk/ ? qr/^no:/ : 0, sig => $upper);
 	(my $zero = $sig) =~ s/\Q$digits\E/$digits =~ m{[G-Zg-z+\/=]} ? b64("\0" x length(decode_base64($digits))) : '0' x length $digits/e;
@@ -550,6 +554,7 @@ table_of(
 	['... old', $OLD, ask('/std', $stb, standard('msg_1', $TS - 301, $stb, 'webhook'))], ['... in the future', $FUTURE, ask('/std', $stb, standard('msg_1', $TS + 301, $stb, 'webhook'))], ['... a time that is none', $NOTIME, ask('/std', $stb, standard('msg_1', 'hello', $stb, 'webhook'))],
 	['gitlab', said(200, queue => 'gl', path => '/gl', scheme => 'gitlab', secret => 's', source => 'unsigned', id => 'u-1', key => '/gl/u-1', type => 'Push Hook', headers => "Idempotency-Key: u-1\nX-Gitlab-Event: Push Hook\n",
 	    again => 'again=401 the token is not kept, since it is the secret: only the sender could show it again'), ask('/gl', '{}', "X-Gitlab-Token: $S", 'Idempotency-Key: u-1', 'X-Gitlab-Event: Push Hook')],
+	['... two tokens', $TWICE, ask('/gl', '{}', "X-Gitlab-Token: $S", "X-Gitlab-Token: $S")],
 	['... another token', $WHY->(401, 'the token is none of the secrets'), ask('/gl', '{}', "X-Gitlab-Token: x$S")], ['... none', $NOSIG, ask('/gl', '{}')],
 	['gitlab-signed', qr/^200 queue=gl path=\/gls scheme=gitlab-signed secret=std source=signed id=msg_1 key=\/gls\/msg_1 type=Push%20Hook ms=-1 .* again=200 same$/, ask('/gls', $stb, standard('msg_1', $TS, $stb, 'webhook'), 'X-Gitlab-Event: Push Hook')],
 	['... has not the names of Svix', $NOSIG, ask('/gls', $stb, standard('msg_1', $TS, $stb, 'svix'))],
@@ -633,6 +638,17 @@ table_of(
 	['... its age does not matter later', qr/^200 /, 'ask', 'v', -1, 'POST', '/std', $standard[3], "webhook-id: $standard[0]", "webhook-timestamp: $standard[1]", "webhook-signature: $GOOD"],
 	['a method that is none', $WHY->(405, 'not a POST') =~ s/ why.*/ allow=POST/r, 'ask', 'v', $NOW, 'PATCH', '/gh', 'x'],
 );
+
+# ---- the page ----------------------------------------------------------------------------------------
+
+mkdir 'secrets' or die;
+open my $page, '<', "$top/man/qhook.5" or die;
+my $text = do { local $/; <$page> };
+my ($shown) = $text =~ /^\.Sh EXAMPLES\n\.Bd.*?\n(.*?)^\.Ed/ms;
+spew($_, "$S\n") for $shown =~ m{\bsecrets/[\w-]+}g;
+spew('page', $shown);
+table_of(['the example of qhook(5) is good', 'ok', 'table', 'page']);
+is(join(' ', $text =~ /^\.It Li (\S+) Ta /mg), (driver(['schemes']))[0], '... and its table of schemes');
 
 # ---- requests a little different: none of them is taken for the first --------------------------------------
 

@@ -1,6 +1,7 @@
 /*
  * unit-hook.c - lib/sign.c and lib/hook.c by lines of standard input: a verb and its fields, separated by tabs; %NN is a byte
  *
+ *	schemes				their names
  *	sign SCHEME SECRETS SIGNATURE ID TS URL BODY	which of the secrets (with "|" between) it is, or "no: WHY"; "(none)": absent
  *	secret SCHEME TEXT		its key in hex, or "no: WHY"
  *	age UNIT TS			its ms, or "no"; UNIT: 0 none, 1 s, 2 ms, 3 RFC 3339
@@ -373,7 +374,11 @@ main(void)
 			sign(f + 1, len[7]);
 		else if (strcmp(f[0], "secret") == 0)
 			secret(f + 1);
-		else if (strcmp(f[0], "age") == 0) {
+		else if (strcmp(f[0], "schemes") == 0) {
+			for (size_t i = 0; sign_name(i) != NULL; i++)
+				printf("%s%s", i > 0 ? " " : "", sign_name(i));
+			puts("");
+		} else if (strcmp(f[0], "age") == 0) {
 			int64_t ms;
 
 			if (sign_time((enum sign_unit)atoi(f[1]), f[2], &ms))
