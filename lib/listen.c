@@ -46,7 +46,7 @@ door_handed(void)
 	return handed;
 }
 
-static int
+static int __attribute__((format(printf, 5, 6)))
 fail(int *status, int as, char *message, size_t size, const char *fmt, ...)
 {
 	va_list ap;
