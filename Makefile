@@ -1,7 +1,7 @@
 # q: GNU make.  To add a program: cmd/NAME.c, man/NAME.1, t/NN-NAME.t and one word here.
-PROGS = qinit qadd qclaim qrenew qdone qfail qcancel qreplay qls qwork qjob qlate qset qpause qpoll qrate qlock qonce qcall qbackfill qbackup qcron
+PROGS = qinit qadd qclaim qrenew qdone qfail qcancel qreplay qls qwork qjob qlate qset qpause qpoll qrate qlock qonce qcall qbackfill qbackup qcron qhook
 # Of these, those that speak HTTP: they alone link libcurl, libmicrohttpd and libcrypto, shared, since that costs more than a whole add.
-HTTP = qpoll qcall qbackfill
+HTTP = qpoll qcall qbackfill qhook
 
 CC ?= cc
 CFLAGS ?= -O2 -g
@@ -77,7 +77,7 @@ lint: lib/schema.c
 	clang $(FLAGS) -Werror -fsyntax-only $(C)
 	cppcheck -q --error-exitcode=1 --enable=warning,portability --suppress=memleakOnRealloc --std=c11 \
 	-Ilib '-D_Noreturn=__attribute__((noreturn))' '-Djson_object_foreach(o,k,v)=for(;;)' '-Djson_array_foreach(a,i,v)=for(;;)' $(C)
-	shellcheck .ci/run $$(find scripts -maxdepth 1 -type f) t/lib.sh
+	shellcheck .ci/run $$(find scripts -type f ! -path scripts/systemd/\*) t/lib.sh
 	shellcheck -S error $$(find t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} +)
 	mandoc -T lint -W warning $(MAN)
 	cat $(SQL:%=lib/%.sql) | sqlite3 -bail :memory:

@@ -440,8 +440,8 @@ read_hook(struct fault *f, struct hook *h, char **words, int n)
 	/* What was caught on the way is taken again, under another id, for as long as its age is good. */
 	if (h->past_ms == 0 && h->scheme.id != NULL && !h->by_body && !is_signed(&h->scheme, h->scheme.id))
 		return bad(f, Q_CONFIG, "tolerance: 0, but the id at %s is not signed: add dedup=body", h->scheme.id);
-	if (values[MAX] != NULL && !text_int(values[MAX], 1, HOOK_BODY_MAX, &max))
-		return bad(f, Q_CONFIG, "max: %s: bytes, from 1 to %d, which is what a job holds", values[MAX], HOOK_BODY_MAX);
+	if (values[MAX] != NULL && !text_int(values[MAX], 1, JOB_EVENT_MAX, &max))
+		return bad(f, Q_CONFIG, "max: %s: bytes, from 1 to %d", values[MAX], JOB_EVENT_MAX);
 	h->max = (size_t)max;
 	if (values[URL] != NULL && !read_url(f, h, values[URL]))
 		return false;

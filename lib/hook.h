@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum {
-	HOOK_BODY_MAX = 1 << 20,	/* bytes of a body, unless the line says less: what a job holds */
+	HOOK_BODY_MAX = 1 << 20,	/* bytes of a body, unless the line says otherwise, at most JOB_EVENT_MAX */
 	HOOK_NAME = 256			/* bytes of a name with its NUL: id, type, entity */
 };
 

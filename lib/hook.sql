@@ -16,3 +16,6 @@ CREATE TABLE IF NOT EXISTS q_hook(
   digest BLOB NOT NULL,                   -- SHA-256 of the body
   note TEXT                               -- what was odd: 'no-id', 'replay?' (this body came before, under another id)
 ) STRICT;
+
+-- Did this body come before?
+CREATE INDEX IF NOT EXISTS q_hook_body ON q_hook(path, digest);

@@ -163,6 +163,7 @@ job_check(struct db *db, const struct job_new *j)
 {
 	const struct { const char *what, *value; } names[] =
 	    { { "type", j->type }, { "key", j->key }, { "entity", j->entity } };
+	size_t max = j->payload_max != 0 ? j->payload_max : JOB_PAYLOAD_MAX;
 	const char *fault;
 
 	if (j->queue == NULL || !text_queue(j->queue))
@@ -171,9 +172,9 @@ job_check(struct db *db, const struct job_new *j)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (names[i].value != NULL && (fault = text_name_fault(names[i].value)) != NULL)
 			return db_fail(db, Q_DATA, "the %s %s", names[i].what, fault);
-	if (j->payload_len > JOB_PAYLOAD_MAX)
-		return db_fail(db, Q_DATA, "the payload has %zu bytes, the limit is %d; store it elsewhere and queue its name",
-		    j->payload_len, JOB_PAYLOAD_MAX);
+	if (j->payload_len > max)
+		return db_fail(db, Q_DATA, "the payload has %zu bytes, the limit is %zu; store it elsewhere and queue its name",
+		    j->payload_len, max);
 	if (j->priority < -1 || j->priority > 9)
 		return db_fail(db, Q_DATA, "priority %" PRId64 " is not from 0 to 9", j->priority);
 	if (j->base_ms != -1 && j->cap_ms != -1 && j->base_ms > j->cap_ms)

@@ -320,7 +320,7 @@ read_words(const char *what, bool (*parse)(const char *, size_t, struct claim *)
 	char *line;
 	int rc;
 
-	reader_init(&r, STDIN_FILENO, '\n', 8 * JOB_PAYLOAD_MAX);
+	reader_init(&r, STDIN_FILENO, '\n', 8 * JOB_EVENT_MAX);
 	while ((rc = reader_next(&r, &line, &len)) == Q_OK || rc == Q_DATA) {
 		if (rc == Q_OK && len == 0)
 			continue;
@@ -483,7 +483,8 @@ prog_settle(struct db *db, const struct claim *c, void *how)
 static void
 caught(int sig)
 {
-	prog_signal = sig;
+	if (sig != SIGHUP || prog_signal == 0)	/* which a server takes for "read your table", and the others are an end */
+		prog_signal = sig;
 }
 
 static const int SIGNALS[] = { SIGINT, SIGTERM, SIGHUP };

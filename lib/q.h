@@ -161,6 +161,7 @@ const char *text_nearest(const char *word, const char *const *names);
 /* ---- job.c, claim.c: every state transition, once --------------------------------- */
 
 #define JOB_PAYLOAD_MAX (1 << 20)	/* bytes */
+#define JOB_EVENT_MAX (25 << 20)	/* likewise, of a webhook */
 #define JOB_LEASE_MS (5 * 60 * 1000)	/* default lease */
 #define JOB_ATTEMPTS 20	/* default retry policy: about an hour in all */
 #define JOB_CLAIM_MAX 10000		/* jobs in one claim */
@@ -176,6 +177,7 @@ struct job_new {			/* absent text is NULL, absent number -1 */
 	int64_t attempts, window_ms, base_ms, cap_ms;	/* retry policy of its own */
 	const void *payload;
 	size_t payload_len;
+	size_t payload_max;		/* 0: JOB_PAYLOAD_MAX */
 	enum job_dup dup;
 };
 

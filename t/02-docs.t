@@ -217,6 +217,8 @@ echo 'nightly 30 2 * * * tz=Europe/Berlin reports' >srv/table
 printf '#!/bin/sh\ncat >>"$0.got"\n' | tee srv/import >srv/load
 chmod +x srv/*
 (umask 077; echo secret | tee srv/partner.key >partner.key)
+(umask 077; echo 'a secret of the examples' >github.key)
+echo '/github github github.key queue=pushes' >hooks
 cat >srv/orders.json <<'SOURCE'
 {"name": "orders", "url": "https://api.example.com/items", "query": {"since": "{cursor}"}, "items": "/items", "id": "/id",
  "cursor": "/updated_at", "next": "link", "start": "all", "auth": {"bearer_file": "partner.key"}, "queue": "orders"}
