@@ -108,6 +108,12 @@ static const char NEXT_LEASE[] = "SELECT min(lease_ms) FROM q_job WHERE queue = 
 static const char RUNS[] =
 	"SELECT id FROM q_job WHERE queue = :queue AND lease_ms > :boot AND type = :type LIMIT 1";
 
+const struct hot claim_hot[] = {
+	{ "EXPIRED", EXPIRED }, { "PICK", PICK }, { "PICK_TYPE", PICK_TYPE }, { "PICK_UNLOCKED", PICK_UNLOCKED },
+	{ "PICK_TYPE_UNLOCKED", PICK_TYPE_UNLOCKED }, { "TAKE", TAKE }, { "NEXT", NEXT }, { "NEXT_TYPE", NEXT_TYPE },
+	{ "NEXT_LEASE", NEXT_LEASE }, { NULL, NULL }
+};
+
 /* ---- claims that are over ---- */
 
 void
