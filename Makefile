@@ -52,7 +52,7 @@ lib/libq.a: $(LIB)
 %.o: %.c .flags
 	$(CC) $(FLAGS) $(if $(WERROR),-Werror) -MMD -MP -c -o $@ $<
 -include $(wildcard cmd/*.d lib/*.d t/*.d t/*/*.d)
-SQL = schema outbox poll hook cron once purge
+SQL = schema outbox poll hook cron once purge late
 lib/schema.c: $(SQL:%=lib/%.sql) Makefile
 	for f in $(SQL); do echo "const char db_$$f[] ="; \
 	sed 's/["\\]/\\&/g; s/.*/"&\\n"/' lib/$$f.sql; echo ';'; done >$@

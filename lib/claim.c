@@ -605,3 +605,31 @@ job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at, bool
 	lanes_free(&ls);
 	return db_status(db);
 }
+
+int
+job_held(struct db *db, const char *queue, int64_t now, enum job_held *held)
+{
+	char id[40], name[65];
+	char *queues[] = { name };
+	const struct job_want w = { .queues = queues, .nqueues = 1 };
+	int64_t boot = when_boot(id), locked;
+	struct lanes ls;
+	struct lane *l;
+
+	*held = HELD_NOT;
+	snprintf(name, sizeof name, "%s", queue);
+	if (boot == -1)
+		return db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
+	if (lanes_read(db, &w, false, boot, now, &ls) == Q_OK) {
+		l = &ls.lane[0];
+		if (l->paused)
+			*held = HELD_PAUSED;
+		else if (ls.locks && first_due(db, &w, &ls, l, now, &locked) > now && locked != INT64_MAX)
+			*held = HELD_LOCK;
+		for (int i = 0; i < l->ngates && *held == HELD_NOT; i++)
+			if (l->gate[i]->left <= 0)
+				*held = l->gate[i]->kind != NULL ? HELD_RATE : HELD_BUSY;
+	}
+	lanes_free(&ls);
+	return db_status(db);
+}

@@ -108,9 +108,13 @@ void db_backup_drop(void);
  * The tables of some programs (lib/poll.sql, hook.sql, ...), made at their first use in a transaction of its own: each table
  * costs every start a little, so files that need none have none.
  */
-enum db_tables { FOR_QPOLL, FOR_QHOOK, FOR_QCRON, FOR_QONCE, FOR_QPURGE };
+enum db_tables { FOR_QPOLL, FOR_QHOOK, FOR_QCRON, FOR_QONCE, FOR_QPURGE, FOR_QLATE };
 int db_tables(struct db *, enum db_tables);
 bool db_has(struct db *, enum db_tables);	/* by reading alone; false also if that failed */
+
+/* Bytes: of the file, of its log, that are free on its disk for us, and of the disk.  Q_IO. */
+struct db_size { int64_t file, log, free, disk; };
+int db_sizes(struct db *, struct db_size *);
 
 const char *db_version(void);		/* "SQLite 3.40.1" */
 bool db_exposed(void);			/* ... which can lose commits if two connections checkpoint and write at once */

@@ -42,7 +42,7 @@ enum {
 	FLOOR = 16 << 20		/* free bytes below which adds are refused, on small disks a quarter */
 };
 
-extern const char db_schema[], db_outbox[], db_poll[], db_hook[], db_cron[], db_once[], db_purge[];
+extern const char db_schema[], db_outbox[], db_poll[], db_hook[], db_cron[], db_once[], db_purge[], db_late[];
 
 struct stmt {
 	const char *sql, *names[NAMES];
@@ -78,6 +78,7 @@ static const struct { const char *has, *sql; } TABLES[] = {
 	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_cron'", db_cron },
 	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_once'", db_once },
 	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_purge'", db_purge },
+	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_told'", db_late },
 };
 static const char HAS_OURS[] = "SELECT substr(type || ' ' || name, 1, 31) FROM sqlite_schema WHERE name GLOB 'q_*'";
 static const char DATA_VERSION[] = "PRAGMA data_version";
@@ -336,6 +337,20 @@ db_room(const struct db *db, int64_t *floor_bytes)
 	quarter = (int64_t)fs.f_blocks * fs.f_bsize / 4;
 	*floor_bytes = quarter < FLOOR ? quarter : FLOOR;
 	return (int64_t)fs.f_bavail * fs.f_bsize;
+}
+
+int
+db_sizes(struct db *db, struct db_size *z)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (stat(db->path, &st) == -1 || statfs(db->path, &fs) == -1)
+		return db_fail(db, Q_IO, "%s: %s", db->path, strerror(errno));
+	*z = (struct db_size){ .file = st.st_size, .free = (int64_t)fs.f_bavail * fs.f_bsize, .disk = (int64_t)fs.f_blocks * fs.f_bsize };
+	if (stat(db->wal, &st) == 0)
+		z->log = st.st_size;
+	return Q_OK;
 }
 
 static char *

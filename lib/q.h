@@ -111,6 +111,15 @@ int64_t when_shown(int64_t local);
 /* "2026-06-02T12:01:00Z" (whole seconds) or, with millis, "...:00.123Z", into buf; returns buf. */
 char *when_text(char buf[WHEN_TEXT], int64_t ms, bool millis);
 
+/* "2026-06-02T14:01:00+02:00" in a zone that when_zone() knows, into buf; returns buf. */
+char *when_local(char buf[WHEN_TEXT], int64_t ms, const char *zone);
+
+/*
+ * Where the hours or days of a zone begin from `from` on and before `to`: from itself, then each midnight, or each hour on the way
+ * to it.  At most max; returns how many there would be.
+ */
+int when_edges(int64_t from, int64_t to, const char *zone, bool hours, int64_t *edges, int max);
+
 /* "in 2d3h", "4m12s ago", "now": two units at most, for people; returns buf. */
 char *when_relative(char buf[WHEN_TEXT], int64_t ms, int64_t now);
 
@@ -278,6 +287,13 @@ int job_look(struct db *, int64_t id, struct job_look *);
  * and when the last of them is due.
  */
 int job_paced(struct db *, const char *queue, int64_t now, int64_t *n, int64_t *last_ms);
+
+/*
+ * What keeps the claimable jobs of a queue from being claimed now, by reading alone: it is paused, the entities of all of them are
+ * locked, its rate or a shared one has no token or is blocked, or all places under a concurrency are taken.
+ */
+enum job_held { HELD_NOT, HELD_PAUSED, HELD_LOCK, HELD_RATE, HELD_BUSY };
+int job_held(struct db *, const char *queue, int64_t now, enum job_held *);
 
 /* The job that holds a key.  Q_NOINPUT: none. */
 int job_of_key(struct db *, const char *queue, const char *key, int64_t *id);
@@ -487,6 +503,9 @@ struct queue_set {		/* what is set for a queue; absent numbers -1, absent text "
 	int64_t keys_ms;	/* how long keys are remembered: 0 until settled, INT64_MAX for ever */
 	char limit[65], dead_to[65];
 };
+struct slo;			/* late.h */
+/* The target of a queue, or of a type in it ("QUEUE/TYPE").  Q_NO: none. */
+int setting_slo(struct db *, const char *name, struct slo *);
 /* Read once for each transaction.  Borrowed until the next call. */
 const struct queue_set *setting_queue(struct db *, const char *queue);
 
@@ -549,44 +568,6 @@ struct job_count { const char *queue; int64_t pending, claimed, failed, done, de
 int job_queue_known(struct db *, const char *queue, bool *known);
 /* Per queue, by name; blocked counts again those pending or failed jobs that wait for their entity. */
 int job_counts(struct db *, int (*each)(const struct job_count *, void *), void *);
-
-/* ---- ledger.c: reports --------------------------------------------------- */
-
-struct values { int64_t *v; size_t n, cap; };	/* ms, ascending */
-
-struct report {				/* a queue, or a type in it: qlate(1) says what each counts */
-	const char *queue, *type;	/* type "": none, or all of them */
-	size_t queue_len, type_len;	/* for names of other programs */
-	int place;			/* which operand */
-	bool paused;
-	int64_t waiting, oldest_ms;	/* claimable now, and for how long the oldest; -1: none waits */
-	int64_t done, failed, dead;	/* attempts; failed and dead: failed or lost, by what became of the job */
-	int64_t lost;			/* of those two */
-	int64_t deferred, released, superseded;
-	int64_t first, first_done;	/* jobs whose first attempt ended, and was a success */
-	struct values late;		/* due to start, of the attempts that began */
-	struct values run;		/* start to end, of those that ran to it */
-};
-
-struct ledger_want {
-	char *const *queues;		/* none: those with an attempt or something waiting */
-	int nqueues;
-	bool by_type;
-	int64_t from_ms, now;		/* attempts that finished from .. now, both included */
-};
-
-struct ledger { struct report **rows; int n; };
-
-/*
- * Reads the ledger and what waits into rows, in the order of the operands, then by name; a queue that was
- * asked for has one, whatever there is.  No read transaction is longer than a page or an index scan; keeps
- * 16 bytes an attempt of the window.  ledger_free() in any case.
- */
-int ledger_read(struct db *, const struct ledger_want *, struct ledger *);
-void ledger_free(struct ledger *);
-
-/* The exact percentile (1 to 100), by nearest rank: the least value that so many percent are not above; -1: no values. */
-int64_t ledger_rank(const struct values *, int percent);
 
 /* ---- read.c: records from a stream --------------------------------------- */
 

@@ -93,6 +93,9 @@ CREATE TABLE IF NOT EXISTS q_attempt(
   result BLOB
 ) STRICT;
 
+-- Runs that say what they produced: reports look for those of a queue that are unusual.
+CREATE INDEX IF NOT EXISTS q_attempt_count ON q_attempt(queue, type, finished_ms, count) WHERE count IS NOT NULL;
+
 -- Finished jobs by queue and state, kept by the triggers below: counting rows would cost with history.
 CREATE TABLE IF NOT EXISTS q_count(
   queue TEXT NOT NULL,

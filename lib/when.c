@@ -658,6 +658,46 @@ when_text(char buf[WHEN_TEXT], int64_t ms, bool millis)
 	return buf;
 }
 
+char *
+when_local(char buf[WHEN_TEXT], int64_t ms, const char *zone)
+{
+	char *saved;
+	const char *why;
+	int64_t sec = ms / 1000 - (ms % 1000 < 0), off;
+	unsigned min;
+
+	if (!zone_enter(zone, &saved, &why))
+		return when_text(buf, ms, false);
+	off = (wall(sec) - sec) / 60;
+	zone_leave(saved, &why);
+	min = (unsigned)(off < 0 ? -off : off) % (24 * 60);
+	when_text(buf, (sec + off * 60) * 1000, false);
+	if (off != 0 || strcmp(zone, "UTC") != 0)
+		snprintf(buf + strlen(buf) - 1, 8, "%c%02u:%02u", off < 0 ? '-' : '+', min / 60, min % 60);
+	return buf;
+}
+
+int
+when_edges(int64_t from, int64_t to, const char *zone, bool hours, int64_t *edges, int max)
+{
+	const int64_t hour = 3600000;
+	struct when_due midnight = { .at = "00:00", .zone = zone };
+	int64_t at = from, next;
+	const char *why;
+	int n = 0;
+
+	while (at < to) {
+		if (n < max)
+			edges[n] = at;
+		n++;
+		midnight.base = at + 1;
+		if (!when_due(&midnight, &next, &why))
+			break;
+		at = hours ? next - (next - at - 1) / hour * hour : next;
+	}
+	return n;
+}
+
 /* ---- clocks -------------------------------------------------------------- */
 
 static int64_t
