@@ -200,6 +200,7 @@ printf 'a 0 * * * * q\nb 0 * * * * q\n' >one
 printf 'd 30 * * * * q\nc 0 * * * * q\n' >two
 fresh
 qcron one; Q_NOW=2026-06-02T12:00:30Z qcron two
+Q_NOW=2026-06-02T12:40:00Z qcron one
 printf 'a 0 * * * * q\n' >one
 printf 'b 0 * * * * q\nd 30 * * * * q\nc 0 * * * * q\n' >two
 at 02T13:00
