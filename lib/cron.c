@@ -585,7 +585,8 @@ cron_next(const struct cron *c, int64_t after_ms, int64_t *slot_ms, const char *
 }
 
 bool
-cron_due(const struct cron *c, int64_t mark_ms, int64_t now_ms, int64_t at[CRON_KEEP_MAX], int *n, int64_t *nmissed, int64_t *first, const char **fault)
+cron_due(const struct cron *c, int64_t mark_ms, int64_t now_ms, int64_t at[CRON_KEEP_MAX], int *n, int64_t *nmissed, int64_t *first,
+    const char **fault)
 {
 	int64_t slot = mark_ms, total = 0, ring[CRON_KEEP_MAX];
 

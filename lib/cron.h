@@ -31,7 +31,11 @@ struct cron {				/* an entry; its texts lie in those of the table */
 	bool twice;			/* set by schedule_pass(): changed, and within 5 minutes before, too */
 };
 
-struct cron_table { struct cron *list; size_t n; const char *file; };	/* file: for schedule_pass(), which table it is */
+struct cron_table {
+	struct cron *list;
+	size_t n;
+	const char *file;		/* for schedule_pass(): which table it is */
+};
 
 /*
  * Takes apart one line of a table, which is changed and kept.  Q_OK; Q_NO: it has no entry; Q_CONFIG: *why says what is wrong
@@ -48,11 +52,15 @@ int cron_read(char *text, size_t n, struct cron_table *, void (*bad)(int line, c
  */
 bool cron_next(const struct cron *, int64_t after_ms, int64_t *slot_ms, const char **why);
 
-/* What a pass at now_ms does with the slots in (mark, now] of an entry that is no @after: *n of them, at[0] to at[*n - 1], are kept, and *missed before them are not, the first of which is *first. */
-bool cron_due(const struct cron *, int64_t mark_ms, int64_t now_ms, int64_t at[CRON_KEEP_MAX], int *n, int64_t *missed, int64_t *first, const char **why);
+/*
+ * What a pass at now_ms does with the slots in (mark, now] of an entry that is no @after: *n of them are kept, in at[], and
+ * *missed before these are not, from *first on.  False: as cron_next().
+ */
+bool cron_due(const struct cron *, int64_t mark_ms, int64_t now_ms, int64_t at[CRON_KEEP_MAX], int *n, int64_t *missed, int64_t *first,
+    const char **why);
 
-/* The job of a slot: its key, into buf, and its due time. */
-#define CRON_KEY 96
+#define CRON_KEY 96			/* bytes */
+/* The job of a slot: its key, and when it is due. */
 int64_t cron_job(const struct cron *, int64_t slot_ms, char key[CRON_KEY]);
 
 /* ---- schedule.c ---- */

@@ -104,7 +104,10 @@ bool when_zone(const char *zone, const char **why);
  */
 bool when_enter(const char *zone, const char **why);
 void when_leave(void);
-/* What the wall shows at an instant, and the first instant at which the wall shows that or, if a clock change skips it, more; in seconds, the wall's as if it were UTC. */
+/*
+ * What the wall shows at an instant, and the first instant at which it shows that or, if a clock change skips it, more.  Both in
+ * seconds since 1970; those of the wall as if it were UTC.
+ */
 int64_t when_wall(int64_t sec);
 int64_t when_shown(int64_t local);
 

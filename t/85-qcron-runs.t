@@ -71,4 +71,25 @@ for ([ 'skip', 0 ], [ 'allow, one worker', 3 ], [ 'allow, two workers', 5 ], [ '
 	my ($minutes) = $page =~ /^\Q$row\E {2,}([\d ]+)$/m;
 	is($minutes, $want[$i][2], "qcron(5) has the row $row");
 }
+
+# Its other table, and its first one.
+my ($outage) = $page =~ /^The slots that become jobs.*?^\.Bd[^\n]*\n(.*?)^\.Ed/ms;
+my @rows = map { /^(\S+ \S+ \S+ \S+ \S+)(?: {2,}([a-z]\S+=\S.*?))?(?: {2,}((?:\d\d:\d\d ?)+))?$/ ? [ $1, $2 // '', $3 // '' ] : die "row: $_" } split /\n/, $outage;
+open $f, '>', 'outage' or die;
+print $f "o$_ $rows[$_][0] $rows[$_][1] o$_\n" for 0 .. $#rows;
+close $f or die;
+for ('01:50', '05:10') {
+	$ENV{Q_NOW} = "2026-06-02T$_:00Z";
+	ran('qcron', '--force', 'outage');
+}
+cmp_ok(scalar @rows, '>=', 6, 'qcron(5) shows an outage');
+for my $i (0 .. $#rows) {
+	my $got = `sqlite3 -readonly q.db "SELECT strftime('%H:%M', event_ms / 1000, 'unixepoch') FROM q_job WHERE queue = 'o$i' ORDER BY event_ms"`;
+	is(join(' ', split /\n/, $got), $rows[$i][2], "... and in it what becomes of $rows[$i][0] $rows[$i][1]");
+}
+my ($example) = $page =~ /^\.Bd[^\n]*\n(.*?)^\.Ed/ms;
+open $f, '>', 'example' or die;
+print $f $example;
+close $f or die;
+is(() = `qcron --next example 2>err`, 3, '... and its example is a table');
 done_testing();

@@ -54,6 +54,9 @@ int
 main(void)
 {
 	static char line[1 << 21];
+	const char *tz = "Asia/Tokyo";
+
+	setenv("TZ", tz, 1);
 
 	while (fgets(line, sizeof line, stdin) != NULL) {
 		char *verb = line, *v[3] = { NULL, NULL, NULL }, *p = line;
@@ -84,6 +87,11 @@ main(void)
 		if (rc == Q_OK)
 			free(c.spec);
 		fflush(stdout);
+	}
+	when_leave();
+	if (getenv("TZ") == NULL || strcmp(getenv("TZ"), tz) != 0) {
+		puts("TZ was not put back");
+		return 1;
 	}
 	return 0;
 }
