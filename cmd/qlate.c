@@ -399,14 +399,28 @@ static void
 prom(const char *out)
 {
 	bool writes = db_open(&db, self.database, DB_ONCE) == Q_OK;
+	char **names;
 
 	if (!writes) {
-		db_close(db);
+		if (db != NULL)
+			db_close(db);
 		db = prog_open(DB_READ);
 	}
+	if (total_read(db, writes, &totals) != Q_OK && writes) {	/* busy, or its disk is full: the numbers are the same */
+		prog_warn("%s; not remembered", db_message(db));
+		db_clear(db);
+		total_free(&totals);
+		total_read(db, false, &totals);
+	}
+	prog_check(db, db_status(db));
+	if ((names = calloc((size_t)totals.n + 1, sizeof *names)) == NULL)
+		prog_die(Q_TEMP, "out of memory");
+	for (int i = 0; i < totals.n; i++)
+		names[i] = totals.v[i]->queue;
 	want.open_only = true;
+	want.also = names;		/* what is counted has its other numbers, too */
+	want.nalso = totals.n;
 	prog_check(db, ledger_read(db, &want, &ledger));
-	prog_check(db, total_read(db, writes, &totals));
 	write_file(out, print_prom);
 }
 

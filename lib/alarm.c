@@ -608,7 +608,7 @@ expect(struct check *c, const char *name, const char *value, int64_t set_ms)
 		w.since_ms = c->now - dur;
 	else if (!deadlines(value, c->now, &deadline, &w.since_ms))
 		return;
-	if (set_ms > (deadline != -1 ? deadline : w.since_ms))	/* nobody expected it then */
+	if (set_ms >= (deadline != -1 ? deadline : w.since_ms))	/* nobody expected it then */
 		return;
 	snprintf(queue, sizeof queue, "%.*s", (int)n, name);
 	job_queue_known(c->db, queue, &known);
@@ -734,11 +734,13 @@ tally(const struct line *e, void *arg)
 	struct tally *t;
 
 	if (all->when == 1) {
+		if (e->finished < all->from_ms)
+			return Q_OK;
 		if (all->lines++ == NEWEST)
 			return Q_NO;
 		all->last_id = e->id;
 	}
-	if (e->finished < all->from_ms || (!done && !failed) || (t = tally_of(all, e->queue)) == NULL)
+	if ((!done && !failed) || (t = tally_of(all, e->queue)) == NULL)
 		return Q_OK;
 	if (e->attempt == 1) {
 		t->first[all->when]++;

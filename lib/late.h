@@ -66,6 +66,8 @@ struct report {				/* a queue, or a type in it: qlate(1) says what each counts *
 struct ledger_want {
 	char *const *queues;		/* none: those with an attempt, something that waits or is claimed, or a target */
 	int nqueues;
+	char *const *also;		/* names that have a row besides, without queues */
+	int nalso;
 	bool by_type;
 	bool open_only;			/* what waits and is claimed, without the ledger */
 	int64_t slack_ms;		/* of ledger_each(); 0: a day */

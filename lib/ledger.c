@@ -605,6 +605,8 @@ read_queues(struct collect *c)
 		read_queue(c, queue);
 	}
 	free(queue);
+	for (int i = 0; i < c->want->nalso; i++)
+		queue_row(c, c->want->also[i], (struct name){ "", 0 }, false);
 	setting_each(c->db, row_of_target, c);
 }
 
@@ -645,7 +647,7 @@ why(struct db *db, const struct report *r, int64_t now)
 		return HELD[held];
 	if (r->claimed > 0)
 		return "busy";
-	return r->oldest_ms < FRESH_MS || r->started_ms >= now - r->oldest_ms ? "backlog" : "no worker";
+	return r->oldest_ms < FRESH_MS || r->started_ms > now - r->oldest_ms ? "backlog" : "no worker";
 }
 
 static int
