@@ -57,9 +57,10 @@ lib/schema.c: $(SQL:%=lib/%.sql) Makefile
 	for f in $(SQL); do echo "const char db_$$f[] ="; \
 	sed 's/["\\]/\\&/g; s/.*/"&\\n"/' lib/$$f.sql; echo ';'; done >$@
 
-# Holds the flags of the last build, so that other flags build everything again.
+# Holds the flags of the last build, so that other flags build everything again; expanded here, since a target has flags of its own.
+BUILT := $(FLAGS) $(LINK) $(STATIC) $(LIBS)
 .flags: FORCE
-	@echo '$(FLAGS) $(LINK) $(STATIC) $(LIBS)' >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@echo '$(BUILT)' >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 check: all $(UNIT)
 	PATH="$(CURDIR)/cmd:$$PATH" LC_ALL=C prove -j$(JOBS) t/*.t
