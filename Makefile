@@ -1,5 +1,5 @@
 # q: GNU make.  To add a program: cmd/NAME.c, man/NAME.1, t/NN-NAME.t and one word here.
-PROGS = qinit qadd qclaim qrenew qdone qfail qcancel qreplay qls qwork qjob qlate qset qpause qpoll qrate qlock qcall qbackfill qbackup qhook
+PROGS = qinit qadd qclaim qrenew qdone qfail qcancel qreplay qls qwork qjob qlate qset qpause qpoll qrate qlock qonce qcall qbackfill qbackup qcron qhook qcheck
 # Of these, those that speak HTTP: they alone link libcurl, libmicrohttpd and libcrypto, shared, since that costs more than a whole add.
 HTTP = qpoll qcall qbackfill qhook
 
@@ -52,7 +52,7 @@ lib/libq.a: $(LIB)
 %.o: %.c .flags
 	$(CC) $(FLAGS) $(if $(WERROR),-Werror) -MMD -MP -c -o $@ $<
 -include $(wildcard cmd/*.d lib/*.d t/*.d t/*/*.d)
-SQL = schema outbox poll hook cron once purge
+SQL = schema outbox poll hook cron once purge late
 lib/schema.c: $(SQL:%=lib/%.sql) Makefile
 	for f in $(SQL); do echo "const char db_$$f[] ="; \
 	sed 's/["\\]/\\&/g; s/.*/"&\\n"/' lib/$$f.sql; echo ';'; done >$@

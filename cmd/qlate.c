@@ -1,53 +1,76 @@
-/* qlate - how late work began, what became of it, and what waits now */
+/* qlate - how late work began, what became of it, what waits now and why */
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "chart.h"
 #include "prog.h"
+#include "table.h"
 
 static const char HELP[] =
-"usage: qlate [-hVj] [-d FILE] [--since DUR] [--types] [QUEUE...]\n"
-"Report how late work began, what became of it, and what waits now.\n"
-"  qlate                          each queue, over the last 24 hours\n"
+"usage: qlate [-hVj] [-d FILE] [--since DUR] [--types] [--wide] [--by hour|day]\n"
+"             [--tz ZONE] [QUEUE...]\n"
+"       qlate [-hV] [-d FILE] [--since DUR] --hist QUEUE[/TYPE]\n"
+"       qlate [-hV] [-d FILE] [--since DUR] [--types] --svg FILE [QUEUE...]\n"
+"       qlate [-hV] [-d FILE] --prom [-o FILE]\n"
+"       qlate [-hV] [-d FILE] --check [--every DUR --id NAME] [QUEUE...]\n"
+"How late work began, what became of it, what waits and why; what is wrong.\n"
 "  qlate --since 1h --types mail  one queue, a row for each type\n"
+"  * * * * * qlate --check --every 6h --id me   a mail when something is wrong\n"
 "  --since DUR   attempts that finished in the last DUR (default 24h)\n"
-"  --types       a row for each type of a queue\n"
-"  -j, --json    one object a row\n"
-"WAIT OLDEST     jobs that could be claimed now, and since when the oldest is due\n"
-"DONE FAIL DEAD DEFER   attempts: done; failed or lost with a retry to come;\n"
-"                failed or lost for good; deferred\n"
-"FIRST% FINAL%   share of the first attempts, and of the last ones, that were\n"
-"                done: retries hide a failing dependency from the second alone\n"
-"P50 P95 P99 MAX lateness: the time from due to start\n"
-"RUN RUN95       time at work that half, and 95 of 100, did not exceed\n"
-"Piped: fields parted by tabs, times in ms, no head.  Exit: 0, 66 no file; q(7).\n";
+"  --by PART     a row for each hour or day, of the zone of --tz (default UTC)\n"
+"  --wide        all columns, as in a pipe, not just those that fit\n"
+"  --hist, --svg, --prom   a histogram, a picture, Prometheus text; -o, --output\n"
+"  --check       nothing, or a block for each problem; with --every not again\n"
+"                before DUR, unless others come; -j, --json: one object a row\n"
+"WAIT OLDEST WHY  jobs that could be claimed now; since when; what holds them up\n"
+"DONE FAIL DEAD   attempts: done; to be tried again; failed or lost for good\n"
+"FIRST% FINAL%    share of the first attempts, and of the last ones, that were\n"
+"                 done: retries hide a failing dependency from the second alone\n"
+"P50 P95 P99 MAX  lateness: the time from due to start.  RUN: time at work\n"
+"ONTIME% B1H SLO  against the target of qset queue.Q.slo=30s/99%; burn rates\n"
+"Exit: 0, 1 something is wrong, 66 no file; q(7).\n";
 
-enum { SINCE = 256, TYPE };
+enum { SINCE = 256, TYPES, WIDE, BY, TZ, HIST, SVG, PROM, CHECK, EVERY, ID };
 static const struct option LONGS[] = {
-	{ "since", 1, NULL, SINCE }, { "types", 0, NULL, TYPE }, { "json", 0, NULL, 'j' }, { NULL, 0, NULL, 0 }
+	{ "since", 1, NULL, SINCE }, { "types", 0, NULL, TYPES }, { "wide", 0, NULL, WIDE }, { "by", 1, NULL, BY }, { "tz", 1, NULL, TZ },
+	{ "hist", 1, NULL, HIST }, { "svg", 1, NULL, SVG }, { "prom", 0, NULL, PROM }, { "output", 1, NULL, 'o' },
+	{ "check", 0, NULL, CHECK }, { "every", 1, NULL, EVERY }, { "id", 1, NULL, ID }, { "json", 0, NULL, 'j' }, { NULL, 0, NULL, 0 }
 };
-static struct prog self = { .name = "qlate", .help = HELP, .shorts = "j", .longs = LONGS };
-
-/* The columns between the names and the note. */
-enum { WAIT, OLDEST, DONE, FAIL, DEAD, DEFER, FIRST, FINAL, P50, P95, P99, MAX, RUN, RUN95, COLUMNS };
-static const char *const HEADS[COLUMNS] =
-    { "WAIT", "OLDEST", "DONE", "FAIL", "DEAD", "DEFER", "FIRST%", "FINAL%", "P50", "P95", "P99", "MAX", "RUN", "RUN95" };
-/* Those that a narrow terminal goes without, the first one first. */
-static const int SPARE[] = { RUN95, DEFER, RUN, P50, P99, FIRST, FINAL, MAX, P95, DONE };
+static struct prog self = { .name = "qlate", .help = HELP, .shorts = "jo:", .longs = LONGS };
 
 static const char EXPLAIN[] = "; P50 to MAX: lateness; RUN: time at work";
-enum {
-	NAME_ROOM = 16,			/* names are cut to this before columns are left out, */
-	NAME_LEAST = 6,			/* and to this after it */
-	NOTE_LEAST = 6,			/* "paused" */
-	NOTE_REASON = 16		/* from here on some of the reason says something */
+enum { PARTS_MAX = 10000, TREND = 8, SVG_CELLS = 48 };
+
+/* Numbers first, then what is made of them; those with a name in JSON are printed there as they are. */
+enum { QUEUE, TYPE, FROM, WAIT, OLDEST, CLAIMED, DONE, FAIL, DEAD, DEFER, FIRST, FINAL, P50, P95, P99, MAX, RUN, RUN95, PACE, TARGET, LATE,
+	ONTIME, B1H, B6H, LINE, STATE, WHY, COLUMNS };
+static const struct table_col COLS[COLUMNS] = {		/* 1 is the first to go where room is short */
+	[QUEUE] = { "QUEUE", 0, TABLE_NAME, 0 }, [TYPE] = { "TYPE", 0, TABLE_NAME, 0 }, [FROM] = { "FROM", 0, TABLE_NUMBER, 0 },
+	[WAIT] = { "WAIT", 0, TABLE_NUMBER, 0 }, [OLDEST] = { "OLDEST", 0, TABLE_NUMBER, 0 }, [CLAIMED] = { "CLAIMED", 5, TABLE_NUMBER, 0 },
+	[DONE] = { "DONE", 17, TABLE_NUMBER, 0 }, [FAIL] = { "FAIL", 16, TABLE_NUMBER, 0 }, [DEAD] = { "DEAD", 0, TABLE_NUMBER, 0 },
+	[DEFER] = { "DEFER", 4, TABLE_NUMBER, 0 }, [FIRST] = { "FIRST%", 14, TABLE_NUMBER, 0 }, [FINAL] = { "FINAL%", 15, TABLE_NUMBER, 0 },
+	[P50] = { "P50", 9, TABLE_NUMBER, 0 }, [P95] = { "P95", 19, TABLE_NUMBER, 0 }, [P99] = { "P99", 12, TABLE_NUMBER, 0 },
+	[MAX] = { "MAX", 10, TABLE_NUMBER, 0 }, [RUN] = { "RUN", 8, TABLE_NUMBER, 0 }, [RUN95] = { "RUN95", 3, TABLE_NUMBER, 0 },
+	[PACE] = { "DONE/H", 2, TABLE_NUMBER, 0 }, [TARGET] = { "TARGET", 13, TABLE_NUMBER, 0 }, [LATE] = { "LATE", 7, TABLE_NUMBER, 0 },
+	[ONTIME] = { "ONTIME%", 18, TABLE_NUMBER, 0 }, [B1H] = { "B1H", 11, TABLE_NUMBER, 0 }, [B6H] = { "B6H", 6, TABLE_NUMBER, 0 },
+	[LINE] = { "TREND", 1, TABLE_NUMBER, 0 }, [STATE] = { "SLO", 0, TABLE_NUMBER, 0 }, [WHY] = { "WHY", 0, TABLE_REST, 9 }
 };
+static const char *const NAMES[COLUMNS] = { [WAIT] = "waiting", [OLDEST] = "oldest_wait_ms", [CLAIMED] = "claimed", [DONE] = "done",
+	[FAIL] = "failed", [DEAD] = "dead", [DEFER] = "deferred", [FIRST] = "first_percent", [FINAL] = "final_percent", [P50] = "late_p50_ms",
+	[P95] = "late_p95_ms", [P99] = "late_p99_ms", [MAX] = "late_max_ms", [RUN] = "run_p50_ms", [RUN95] = "run_p95_ms", [PACE] = "done_per_hour",
+	[LATE] = "late", [ONTIME] = "ontime_percent", [B1H] = "burn_1h", [B6H] = "burn_6h" };
 
 static struct db *db;
 static struct ledger_want want;
 static struct ledger ledger;
+static int64_t edges[PARTS_MAX];
+static const char *zone = "UTC";
 
 /* Why a queue is paused; "": no reason was given. */
 static const char *
@@ -66,15 +89,17 @@ pause_reason(const struct report *r)
 	return why;
 }
 
-/* "paused: why", or ""; borrowed until the next call. */
-static const char *
-note(const struct report *r)
+/* When the part of a row begins and ends. */
+static int64_t
+begin_of(const struct report *r)
 {
-	static char text[1100];
-	const char *why = r->paused ? pause_reason(r) : "";
+	return want.edges != NULL ? edges[r->bin] : want.from_ms;
+}
 
-	snprintf(text, sizeof text, "%s%s%s", r->paused ? "paused" : "", *why != '\0' ? ": " : "", why);
-	return text;
+static int64_t
+end_of(const struct report *r)
+{
+	return want.edges != NULL && r->bin + 1 < want.nedges ? edges[r->bin + 1] - 1 : want.now;
 }
 
 /* "98.7", cut and not rounded, so that only all of them are 100.0; or none if there is nothing to divide by. */
@@ -102,42 +127,53 @@ span(char buf[WHEN_TEXT], int64_t ms, bool people, const char *none)
 }
 
 static void
+rate(char buf[WHEN_TEXT], double v, const char *none)
+{
+	if (v < 0)
+		snprintf(buf, WHEN_TEXT, "%s", none);
+	else
+		snprintf(buf, WHEN_TEXT, "%.1f", v);
+}
+
+/* LATE is for now, missed for the window. */
+static const char *
+state(const struct report *r)
+{
+	if (r->slo.target_ms == -1)
+		return NULL;
+	if ((r->waiting > 0 && r->oldest_ms > 3 * r->slo.target_ms) || slo_burning(&r->slo, r->burn, want.burn) != -1)
+		return "LATE";
+	return r->on.all == 0 ? NULL : slo_missed(&r->slo, &r->on) ? "missed" : "met";
+}
+
+/* The cells that are numbers. */
+static void
 fill(const struct report *r, char cell[COLUMNS][WHEN_TEXT], bool people)
 {
-	const int64_t counts[] = { [WAIT] = r->waiting, [DONE] = r->done, [FAIL] = r->failed, [DEAD] = r->dead, [DEFER] = r->deferred };
+	const struct { int column; int64_t n; } counts[] = { { WAIT, r->waiting }, { CLAIMED, r->claimed }, { DONE, r->done },
+	    { FAIL, r->failed }, { DEAD, r->dead }, { DEFER, r->deferred } };
 	const struct { int column, percent; const struct values *of; } ranks[] = {
 		{ P50, 50, &r->late }, { P95, 95, &r->late }, { P99, 99, &r->late }, { MAX, 100, &r->late },
 		{ RUN, 50, &r->run }, { RUN95, 95, &r->run }
 	};
 	const char *none = people ? "-" : "";
+	bool target = r->slo.target_ms != -1;
 
-	for (int i = WAIT; i <= DEFER; i++)
-		snprintf(cell[i], WHEN_TEXT, "%" PRId64, counts[i]);
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		snprintf(cell[counts[i].column], WHEN_TEXT, "%" PRId64, counts[i].n);
 	span(cell[OLDEST], r->oldest_ms, people, none);
 	percent(cell[FIRST], r->first_done, r->first, none);
 	percent(cell[FINAL], r->done, r->done + r->dead, none);
 	for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
 		span(cell[ranks[i].column], ledger_rank(ranks[i].of, ranks[i].percent), people, none);
+	rate(cell[PACE], (double)r->done * 3600000 / (double)(end_of(r) - begin_of(r) + 1), none);
+	snprintf(cell[LATE], WHEN_TEXT, "%.*" PRId64 "%s", target ? 1 : 0, target ? r->on.late : 0, target ? "" : none);
+	percent(cell[ONTIME], r->on.all - r->on.late, target ? r->on.all : 0, none);
+	rate(cell[B1H], target ? slo_burn(&r->slo, &r->burn[BURN_1H]) : -1, none);
+	rate(cell[B6H], target ? slo_burn(&r->slo, &r->burn[BURN_6H]) : -1, none);
 }
 
-/* ---- for pipes ---- */
-
-static void
-print_fields(const struct report *r)
-{
-	char cell[COLUMNS][WHEN_TEXT];
-	const char *why = note(r);
-
-	fill(r, cell, false);
-	text_tsv(stdout, r->queue, r->queue_len);
-	putchar('\t');
-	text_tsv(stdout, r->type, r->type_len);
-	for (int i = 0; i < COLUMNS; i++)
-		printf("\t%s", cell[i]);
-	putchar('\t');
-	text_tsv(stdout, why, strlen(why));
-	putchar('\n');
-}
+/* ---- JSON ---- */
 
 static void
 print_name(const char *member, const char *name, size_t n)
@@ -150,178 +186,421 @@ print_name(const char *member, const char *name, size_t n)
 }
 
 static void
+print_time(const char *member, int64_t ms)
+{
+	char at[WHEN_TEXT];
+
+	printf(",\"%s_at\":\"%s\",\"%s_ms\":%" PRId64, member, when_text(at, ms, false), member, ms);
+}
+
+static void
 print_json(const struct report *r)
 {
-	static const char *const NAMES[COLUMNS] = { "waiting", "oldest_wait_ms", "done", "failed", "dead", "deferred", "first_percent",
-	    "final_percent", "late_p50_ms", "late_p95_ms", "late_p99_ms", "late_max_ms", "run_p50_ms", "run_p95_ms" };
-	char cell[COLUMNS][WHEN_TEXT], at[WHEN_TEXT];
-	const char *why = r->paused ? pause_reason(r) : "";
+	char cell[COLUMNS][WHEN_TEXT];
+	const char *why = r->paused ? pause_reason(r) : "", *slo = state(r);
 
 	fill(r, cell, false);
 	print_name("queue", r->queue, r->queue_len);
 	print_name("type", r->type, r->type_len);
-	printf(",\"since_at\":\"%s\",\"since_ms\":%" PRId64, when_text(at, want.from_ms, false), want.from_ms);
-	printf(",\"now_at\":\"%s\",\"now_ms\":%" PRId64, when_text(at, want.now, false), want.now);
+	print_time("since", begin_of(r));
+	print_time("now", end_of(r));
 	for (int i = 0; i < COLUMNS; i++) {
+		if (NAMES[i] == NULL)
+			continue;
 		printf(",\"%s\":%s", NAMES[i], cell[i][0] != '\0' ? cell[i] : "null");
 		if (i == DEFER)
 			printf(",\"lost\":%" PRId64 ",\"released\":%" PRId64 ",\"superseded\":%" PRId64 ",\"first_attempts\":%" PRId64
 			    ",\"first_done\":%" PRId64, r->lost, r->released, r->superseded, r->first, r->first_done);
 	}
-	printf(",\"late_count\":%zu,\"run_count\":%zu,\"paused\":%s", r->late.n, r->run.n, r->paused ? "true" : "false");
+	printf(",\"late_count\":%zu,\"run_count\":%zu", r->late.n, r->run.n);
+	if (r->slo.target_ms != -1)
+		printf(",\"target_ms\":%" PRId64 ",\"target_percent\":%g,\"target_count\":%" PRId64, r->slo.target_ms, (double)r->slo.ppm / 10000,
+		    r->on.all);
+	else
+		fputs(",\"target_ms\":null,\"target_percent\":null,\"target_count\":null", stdout);
+	print_name("slo", slo != NULL ? slo : "", slo != NULL ? strlen(slo) : 0);
+	print_name("why", r->why, strlen(r->why));
+	printf(",\"paused\":%s", r->paused ? "true" : "false");
 	print_name("pause_reason", why, strlen(why));
 	puts("}");
 }
 
 /* ---- for people ---- */
 
-struct layout { int queue, type, note, width[COLUMNS]; };	/* 0: left out */
-
-/* How many columns a name takes when it is made safe. */
-static int
-shown(const char *name, size_t n)
+/* What is late comes first, unless there is an order. */
+static struct report *
+nth(int k)
 {
-	FILE *null = fopen("/dev/null", "w");
-	int width = null != NULL ? text_show(null, name, n, 0) : (int)n;
+	if (want.nqueues > 0 || want.edges != NULL)
+		return ledger.rows[k];
+	for (int late = 1; late >= 0; late--)
+		for (int i = 0; i < ledger.n; i++) {
+			const char *s = state(ledger.rows[i]);
 
-	if (null != NULL)
-		fclose(null);
-	return width;
+			if ((s != NULL && strcmp(s, "LATE") == 0) == late && k-- == 0)
+				return ledger.rows[i];
+		}
+	return NULL;
 }
 
 static void
-at_least(int *width, int n)
+add_row(struct table *t, const struct report *r)
 {
-	if (*width < n)
-		*width = n;
-}
-
-static int
-total(const struct layout *l)
-{
-	int sum = l->queue + (l->type > 0) + l->type + (l->note > 0) + l->note;
-
-	for (int i = 0; i < COLUMNS; i++)
-		sum += (l->width[i] > 0) + l->width[i];
-	return sum;
-}
-
-/* Cut a name by what is too much, to no less than `least`. */
-static void
-shrink(const struct layout *l, int *name, int least, int room)
-{
-	int too_much = total(l) - room;
-
-	if (too_much > 0 && *name > least)
-		*name = *name - too_much > least ? *name - too_much : least;
-}
-
-/* What there is room for: names are cut a little, then columns left out, then names cut to what remains. */
-static void
-lay_out(struct layout *l, int room)
-{
-	char cell[COLUMNS][WHEN_TEXT];
-
-	*l = (struct layout){ .queue = (int)strlen("QUEUE"), .type = want.by_type ? (int)strlen("TYPE") : 0 };
-	for (int i = 0; i < COLUMNS; i++)
-		l->width[i] = (int)strlen(HEADS[i]);
-	for (int k = 0; k < ledger.n; k++) {
-		const struct report *r = ledger.rows[k];
-
-		fill(r, cell, true);
-		for (int i = 0; i < COLUMNS; i++)
-			at_least(&l->width[i], (int)strlen(cell[i]));
-		at_least(&l->queue, shown(r->queue, r->queue_len));
-		at_least(&l->type, shown(r->type, r->type_len));
-		if (r->paused)
-			l->note = NOTE_LEAST;
-	}
-	shrink(l, &l->type, NAME_ROOM, room);
-	shrink(l, &l->queue, NAME_ROOM, room);
-	for (size_t i = 0; i < sizeof SPARE / sizeof *SPARE && total(l) > room; i++)
-		l->width[SPARE[i]] = 0;
-	shrink(l, &l->type, NAME_LEAST, room);
-	shrink(l, &l->queue, NAME_LEAST, room);
-	if (l->note > 0 && total(l) < room)
-		l->note += room - total(l);
-}
-
-static void
-print_row(const struct layout *l, const struct report *r)
-{
-	char cell[COLUMNS][WHEN_TEXT];
-	const char *why = note(r);
+	char cell[COLUMNS][WHEN_TEXT], line[CHART_TREND], why[1100], limit[WHEN_TEXT], target[2 * WHEN_TEXT] = "-";
+	const char *slo = state(r), *reason = r->paused ? pause_reason(r) : "";
+	int64_t trend[TREND];
 
 	fill(r, cell, true);
-	printf("%*s", l->queue - text_show(stdout, r->queue, r->queue_len, l->queue), "");
-	if (l->type > 0) {
-		putchar(' ');
-		printf("%*s", l->type - text_show(stdout, r->type_len > 0 ? r->type : "-", r->type_len > 0 ? r->type_len : 1, l->type), "");
-	}
-	for (int i = 0; i < COLUMNS; i++)
-		if (l->width[i] > 0)
-			printf(" %*s", l->width[i], cell[i]);
-	if (*why != '\0') {
-		putchar(' ');
-		text_show(stdout, why, l->note < NOTE_REASON ? strlen("paused") : strlen(why), l->note);
-	}
-	putchar('\n');
+	ledger_trend(&r->late, 95, TREND, trend);
+	chart_trend(line, trend, TREND, r->slo.target_ms, chart_utf8());
+	when_local(cell[FROM], begin_of(r), zone);
+	cell[FROM][10] = ' ';
+	memmove(cell[FROM] + 16, cell[FROM] + 19, strlen(cell[FROM] + 19) + 1);		/* without seconds */
+	if (r->slo.target_ms != -1)
+		snprintf(target, sizeof target, "%s/%g%%", when_span(limit, r->slo.target_ms), (double)r->slo.ppm / 10000);
+	snprintf(why, sizeof why, "%s%s%s", r->why, *reason != '\0' ? ": " : "", reason);
+	table_bytes(t, r->queue, r->queue_len);
+	table_bytes(t, r->type_len > 0 ? r->type : "-", r->type_len > 0 ? r->type_len : 1);
+	for (int i = FROM; i < LINE; i++)
+		table_text(t, i == TARGET ? target : cell[i]);
+	table_text(t, line);
+	table_text(t, slo != NULL ? slo : "-");
+	table_text(t, why);
+}
+
+static void
+hide(struct table *t, int from, int to)
+{
+	for (int i = from; i <= to; i++)
+		table_hide(t, i);
 }
 
 static void
 print_table(const char *since, int room)
 {
+	struct table *t = table_new(COLS, COLUMNS);
 	char at[WHEN_TEXT];
-	struct layout l;
-	int used;
+	bool target = false;
+	int late = 0, used;
 
-	used = printf("%s to %s", since, when_text(at, want.now, false));
-	if (ledger.n == 0) {
-		puts(": no attempts, nothing waits");
+	for (int k = 0; k < ledger.n; k++) {
+		const char *s = state(ledger.rows[k]);
+
+		late += s != NULL && strcmp(s, "LATE") == 0;
+		target |= ledger.rows[k]->slo.target_ms != -1;
+	}
+	used = printf("%s to %s", since, when_local(at, want.now, zone));
+	if (ledger.n == 0)
+		fputs(": no attempts, nothing waits", stdout);
+	else if (late > 0)
+		used += printf(": %d of %d LATE", late, ledger.n);
+	if (ledger.n > 0 && (room == 0 || used + (int)sizeof EXPLAIN <= room))
+		fputs(EXPLAIN, stdout);
+	putchar('\n');
+	if (ledger.n == 0)
+		return;
+	if (!want.by_type)
+		table_hide(t, TYPE);
+	if (!target)
+		hide(t, TARGET, B6H), table_hide(t, STATE);
+	if (want.edges != NULL) {		/* what is so now is no part of these */
+		hide(t, WAIT, CLAIMED);
+		hide(t, B1H, LINE);
+	} else {
+		table_hide(t, FROM);
+	}
+	for (int k = 0; k < ledger.n; k++)
+		add_row(t, nth(k));
+	if (table_print(t, stdout, room) == -1)
+		prog_die(Q_TEMP, "out of memory");
+}
+
+static void
+print_hist(const char *name, const char *since, int room)
+{
+	static const struct report NONE = { .slo = { .target_ms = -1 } };
+	static const int RANKS[] = { 50, 95, 99, 100 };
+	const char *type = want.by_type ? strchr(name, '/') + 1 : "";
+	const struct report *r = &NONE;
+	char at[WHEN_TEXT], p[4][WHEN_TEXT];
+
+	for (int k = 0; k < ledger.n; k++)
+		if (strcmp(ledger.rows[k]->type, type) == 0)
+			r = ledger.rows[k];
+	text_show(stdout, name, strlen(name), 0);
+	printf(", %s to %s: ", since, when_local(at, want.now, zone));
+	for (int i = 0; i < 4; i++)
+		span(p[i], ledger_rank(&r->late, RANKS[i]), true, "-");
+	if (r->late.n == 0)
+		puts("no attempts");
+	else
+		printf("%zu starts\nlateness p50 %s, p95 %s, p99 %s, max %s\n", r->late.n, p[0], p[1], p[2], p[3]);
+	chart_hist(stdout, &r->late, &r->slo, room == 0 ? 80 : room, chart_utf8());
+	if (r->waiting > 0)
+		printf("%" PRId64 " wait now, the oldest for %s\n", r->waiting, when_brief(at, r->oldest_ms));
+}
+
+/* ---- files ---- */
+
+/* A file that was there is replaced at once, by a whole one that others can read; NULL or "-": standard output. */
+static void
+write_file(const char *name, void (*print)(FILE *))
+{
+	struct stat st;
+	char *path, temp[PATH_MAX];
+	FILE *f;
+	int fd;
+
+	if (name == NULL || strcmp(name, "-") == 0 || (stat(name, &st) == 0 && !S_ISREG(st.st_mode))) {
+		if ((f = name == NULL || strcmp(name, "-") == 0 ? stdout : fopen(name, "w")) == NULL)
+			prog_die(Q_CREATE, "%s: %s", name, strerror(errno));
+		print(f);
+		if (f != stdout && fclose(f) == EOF)
+			prog_die(Q_IO, "%s: %s", name, strerror(errno));
 		return;
 	}
-	if (used + (int)sizeof EXPLAIN <= room)
-		fputs(EXPLAIN, stdout);
-	lay_out(&l, room);
-	printf("\n%-*s", l.queue, "QUEUE");
-	if (l.type > 0)
-		printf(" %-*s", l.type, "TYPE");
-	for (int i = 0; i < COLUMNS; i++)
-		if (l.width[i] > 0)
-			printf(" %*s", l.width[i], HEADS[i]);
-	puts(l.note > 0 ? " NOTE" : "");
-	for (int k = 0; k < ledger.n; k++)
-		print_row(&l, ledger.rows[k]);
+	if ((path = realpath(name, NULL)) == NULL && (path = strdup(name)) == NULL)	/* through a link to what is there */
+		prog_die(Q_TEMP, "out of memory");
+	if (snprintf(temp, sizeof temp, "%s.XXXXXX", path) >= (int)sizeof temp)
+		prog_die(Q_CREATE, "%s: the name is too long", name);
+	if ((fd = mkstemp(temp)) == -1 || (f = fdopen(fd, "w")) == NULL)
+		prog_die(Q_CREATE, "%s: %s", temp, strerror(errno));
+	print(f);
+	if (ferror(f) || fflush(f) == EOF || fchmod(fd, 0644) == -1 || fsync(fd) == -1 || fclose(f) == EOF || rename(temp, path) == -1) {
+		int err = errno;
+
+		unlink(temp);
+		prog_die(Q_IO, "%s: %s; what was there is left as it was", name, strerror(err));
+	}
+	free(path);
+}
+
+static void
+print_svg(FILE *f)
+{
+	char title[3 * WHEN_TEXT], a[WHEN_TEXT], b[WHEN_TEXT];
+
+	snprintf(title, sizeof title, "Lateness, %s to %s", when_text(a, want.from_ms, false), when_text(b, want.now, false));
+	chart_svg(f, &ledger, &want, title);
+}
+
+/* ---- */
+
+static struct totals totals;
+
+static void
+print_prom(FILE *f)
+{
+	prog_check(db, prom_print(f, db, &ledger, &totals));
+}
+
+/* Who may write remembers what is counted; for who may not it is counted again. */
+static void
+prom(const char *out)
+{
+	bool writes = db_open(&db, self.database, DB_ONCE) == Q_OK;
+	char **names;
+
+	if (!writes) {
+		if (db != NULL)
+			db_close(db);
+		db = prog_open(DB_READ);
+	}
+	if (total_read(db, writes, &totals) != Q_OK && writes) {	/* busy, or its disk is full: the numbers are the same */
+		prog_warn("%s; not remembered", db_message(db));
+		db_clear(db);
+		total_free(&totals);
+		total_read(db, false, &totals);
+	}
+	prog_check(db, db_status(db));
+	if ((names = calloc((size_t)totals.n + 1, sizeof *names)) == NULL)
+		prog_die(Q_TEMP, "out of memory");
+	for (int i = 0; i < totals.n; i++)
+		names[i] = totals.v[i]->queue;
+	want.open_only = true;
+	want.also = names;		/* what is counted has its other numbers, too */
+	want.nalso = totals.n;
+	prog_check(db, ledger_read(db, &want, &ledger));
+	write_file(out, print_prom);
+}
+
+/* ---- what is wrong ---- */
+
+static struct { char *text; size_t n; FILE *f; uint64_t digest; int count; } told;
+
+static bool
+asked_for(const char *queue)
+{
+	for (int i = 0; i < want.nqueues; i++)
+		if (queue != NULL && strcmp(want.queues[i], queue) == 0)
+			return true;
+	return want.nqueues == 0;
+}
+
+static void
+digest(const char *s)
+{
+	do
+		told.digest = (told.digest ^ (unsigned char)*s) * UINT64_C(1099511628211);
+	while (*s++ != '\0');
+}
+
+static int
+tell(const struct problem *p, void *arg)
+{
+	char at[WHEN_TEXT], span_[WHEN_TEXT];
+
+	(void)arg;
+	if (!asked_for(p->queue))
+		return Q_OK;
+	told.count++;
+	digest(p->kind);
+	digest(p->name);
+	fprintf(told.f, "qlate: %s ", p->kind);
+	text_show(told.f, p->name, strlen(p->name), 0);
+	fputs(": ", told.f);
+	text_show(told.f, p->what, strlen(p->what), 0);
+	if (p->since_ms != -1)
+		fprintf(told.f, "\n  since %s (%s)", when_text(at, p->since_ms, false), when_brief(span_, want.now > p->since_ms ? want.now - p->since_ms : 0));
+	if (p->detail[0] != '\0') {
+		fputs(p->since_ms != -1 ? "; " : "\n  ", told.f);
+		text_show(told.f, p->detail, strlen(p->detail), 0);
+	}
+	fputs("\n  next: ", told.f);
+	text_show(told.f, p->next, strlen(p->next), 0);
+	putc('\n', told.f);
+	return Q_OK;
+}
+
+/* Nothing and 0, or a block for each problem and 1; with an id they are printed again only if they are others, or after a time. */
+_Noreturn static void
+check(const char *id, int64_t every)
+{
+	char now[20];
+
+	db = prog_open(id != NULL ? DB_ONCE : DB_READ);
+	told.digest = UINT64_C(14695981039346656037);
+	if ((told.f = open_memstream(&told.text, &told.n)) == NULL)
+		prog_die(Q_TEMP, "out of memory");
+	prog_check(db, alarm_all(db, want.now, tell, NULL));
+	if (fclose(told.f) == EOF)
+		prog_die(Q_TEMP, "out of memory");
+	snprintf(now, sizeof now, "%d/%016" PRIx64, told.count, told.digest);
+	if (id != NULL && told_lately(db, id, told.count > 0 ? now : "", every, want.now))
+		prog_exit(told.count > 0 ? Q_NO : Q_OK);
+	fwrite(told.text, 1, told.n, stdout);
+	if (fflush(stdout) == EOF)
+		prog_exit(Q_IO);
+	if (id != NULL)
+		prog_check(db, told_now(db, id, told.count > 0 ? now : "", want.now));
+	prog_exit(told.count > 0 ? Q_NO : Q_OK);
+}
+
+/* ---- */
+
+/* QUEUE or QUEUE/TYPE, as the one thing to read about. */
+static void
+one_queue(const char *name)
+{
+	static char queue[SETTING_NAME];
+	static char *list[] = { queue };
+	const char *slash = strchr(name, '/');
+
+	snprintf(queue, sizeof queue, "%.*s", slash != NULL ? (int)(slash - name) : (int)sizeof queue - 1, name);
+	if (slash != NULL)
+		prog_name("--hist", slash + 1);
+	want.queues = list;
+	want.nqueues = 1;
+	want.by_type = slash != NULL;
+}
+
+static void
+parts_of(const char *by)
+{
+	if (strcmp(by, "hour") != 0 && strcmp(by, "day") != 0)
+		prog_usage("--by: '%s' is not hour or day", by);
+	want.edges = edges;
+	want.nedges = when_edges(want.from_ms, want.now, zone, *by == 'h', edges, PARTS_MAX);
+	if (want.nedges > PARTS_MAX)
+		prog_usage("--by: more than %d parts; take a shorter --since, or days", PARTS_MAX);
+}
+
+/* Which of the outputs are asked for: one at most. */
+static void
+one_of(bool json, const char *by, const char *hist, const char *svg, bool prom_, bool check_, const char *out, const char *every, const char *id)
+{
+	if ((by != NULL) + (hist != NULL) + (svg != NULL) + prom_ + check_ > 1)
+		prog_usage("--by, --hist, --svg, --prom and --check go one at a time");
+	if (json && (hist != NULL || svg != NULL || prom_ || check_))
+		prog_usage("--json goes with a table alone");
+	if (out != NULL && !prom_)
+		prog_usage("-o goes with --prom");
+	if ((every != NULL || id != NULL) && (!check_ || every == NULL || id == NULL))
+		prog_usage("--every and --id go with --check, and with each other");
+	if (id != NULL && text_name_fault(id) != NULL)
+		prog_usage("--id %s", text_name_fault(id));
 }
 
 int
 main(int argc, char *argv[])
 {
-	const char *since = "24h";
-	bool json = false;
-	int c;
+	const char *since = "24h", *by = NULL, *hist = NULL, *svg = NULL, *out = NULL, *every = NULL, *id = NULL, *why;
+	bool json = false, wide = false, proms = false, checks = false;
+	int c, room;
 
 	prog_start(&self, false);
 	want.now = prog_now();
 	while ((c = prog_option(argc, argv)) != -1)
 		switch (c) {
 		case SINCE: since = optarg; break;
-		case TYPE: want.by_type = true; break;
+		case TYPES: want.by_type = true; break;
+		case WIDE: wide = true; break;
+		case BY: by = optarg; break;
+		case TZ: zone = optarg; break;
+		case HIST: hist = optarg; break;
+		case SVG: svg = optarg; break;
+		case PROM: proms = true; break;
+		case 'o': out = optarg; break;
+		case CHECK: checks = true; break;
+		case EVERY: every = optarg; break;
+		case ID: id = optarg; break;
 		case 'j': json = true; break;
 		}
+	one_of(json, by, hist, svg, proms, checks, out, every, id);
 	want.from_ms = want.now - prog_duration("--since", since);
 	if (want.from_ms == want.now)
 		prog_usage("--since: no attempt fits into '%s'", since);
+	if (!when_zone(zone, &why))
+		prog_usage("--tz: '%s' %s", zone, why);
 	want.queues = argv + optind;
 	want.nqueues = argc - optind;
+	if (want.nqueues > 0 && (hist != NULL || proms))
+		prog_usage("'%s': %s", argv[optind], proms ? "--prom tells of all queues" : "--hist has its queue");
+	if (hist != NULL)
+		one_queue(hist);
 	prog_queues(want.queues, want.nqueues, 0);
+	if (by != NULL)
+		parts_of(by);
+	want.burn = by == NULL ? BURN_6H : 0;
+	want.cells = svg != NULL ? SVG_CELLS : TREND;
+	room = isatty(STDOUT_FILENO) && !wide ? prog_columns() : 0;
+	if (checks)
+		check(id, every != NULL ? prog_duration("--every", every) : 0);
+	if (proms) {
+		prom(out);
+		prog_exit(Q_OK);
+	}
 	db = prog_open(DB_READ);
 	prog_check(db, ledger_read(db, &want, &ledger));
-	if (!json && isatty(STDOUT_FILENO))
-		print_table(since, prog_columns());
-	else
+	if (svg != NULL)
+		write_file(svg, print_svg);
+	else if (hist != NULL)
+		print_hist(hist, since, room);
+	else if (json)
 		for (int k = 0; k < ledger.n; k++)
-			(json ? print_json : print_fields)(ledger.rows[k]);
+			print_json(ledger.rows[k]);
+	else
+		print_table(since, room);
 	ledger_free(&ledger);
 	prog_exit(Q_OK);
 }

@@ -42,20 +42,6 @@ static struct db *db;
 
 /* ---- waiting ------------------------------------------------------------- */
 
-/* Until a commit that is not in `version`, a signal, or at most ms. */
-static void
-nap(int64_t version, int64_t ms)
-{
-	struct pollfd hint = { .fd = db_watch(db), .events = POLLIN };
-	int64_t end = when_elapsed() + ms, left, most = ms;
-
-	while (db_data_version(db) == version && prog_signal == 0 && (left = end - when_elapsed()) > 0) {
-		/* The hint comes with a commit's first write, and so before it can be seen: look again soon. */
-		most = prog_poll(&hint, hint.fd != -1, most < left ? most : left) > 0 ? 1 : 2 * most;
-		db_watch_drain(db);
-	}
-}
-
 static int64_t
 least(int64_t a, int64_t b)
 {
@@ -86,7 +72,7 @@ wait_turn(void)
 			ill = true;
 			at = prog_now() + RUN_RETRY_MS;
 		}
-		nap(version, least(least(at - prog_now(), left), SLICE_MS));
+		prog_nap(db, version, least(least(at - prog_now(), left), SLICE_MS));
 		if (prog_signal != 0)
 			prog_killed(prog_signal);
 	}

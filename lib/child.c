@@ -245,14 +245,15 @@ take(struct run *r, struct stream *s)
 	return true;
 }
 
-/* What cannot be passed on is lost, and the command is told by SIGPIPE, as if it had written there itself. */
+/* What cannot be passed on is lost, and the command is told by SIGPIPE, as if it had written there itself; not if that is only a spool. */
 static void
 lose(struct run *r, struct stream *s, int why)
 {
 	r->end->lost[s - r->stream] = why;
 	s->at = s->len;
 	s->to = -1;
-	shut(&s->from);
+	if (!(r->spec->spool && s == r->stream))
+		shut(&s->from);
 }
 
 /* One write of what waits.  Others may write there, too, so it can block though there was room. */

@@ -34,11 +34,14 @@ struct minder {
  * pass: its output goes on to the minder's own standard output and error as it comes, however slow they are, and its
  * input is that of the minder (empty if that is a terminal).  If they cannot be written, its next write gets SIGPIPE.
  * What nobody has read kill_ms after both its end and the time limit, or minder_kill(), is lost.
+ *
+ * spool, with pass: the minder's standard output is a file that its master reads later; if that cannot be written, the
+ * command runs on.
  */
 struct child_spec {
 	char *const *argv;
 	int64_t limit_ms, kill_ms;
-	bool pass;
+	bool pass, spool;
 };
 
 /*

@@ -108,6 +108,12 @@ static const char NEXT_LEASE[] = "SELECT min(lease_ms) FROM q_job WHERE queue = 
 static const char RUNS[] =
 	"SELECT id FROM q_job WHERE queue = :queue AND lease_ms > :boot AND type = :type LIMIT 1";
 
+const struct hot claim_hot[] = {
+	{ "EXPIRED", EXPIRED }, { "PICK", PICK }, { "PICK_TYPE", PICK_TYPE }, { "PICK_UNLOCKED", PICK_UNLOCKED },
+	{ "PICK_TYPE_UNLOCKED", PICK_TYPE_UNLOCKED }, { "TAKE", TAKE }, { "NEXT", NEXT }, { "NEXT_TYPE", NEXT_TYPE },
+	{ "NEXT_LEASE", NEXT_LEASE }, { NULL, NULL }
+};
+
 /* ---- claims that are over ---- */
 
 void
@@ -595,6 +601,34 @@ job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at, bool
 		db_text(s, ":queue", l->queue);
 		if ((lease = db_only(s)) != -1)
 			earlier(at, lease <= boot ? now : now + lease - boot);
+	}
+	lanes_free(&ls);
+	return db_status(db);
+}
+
+int
+job_held(struct db *db, const char *queue, int64_t now, enum job_held *held)
+{
+	char id[40], name[65];
+	char *queues[] = { name };
+	const struct job_want w = { .queues = queues, .nqueues = 1 };
+	int64_t boot = when_boot(id), locked;
+	struct lanes ls;
+	struct lane *l;
+
+	*held = HELD_NOT;
+	snprintf(name, sizeof name, "%s", queue);
+	if (boot == -1)
+		return db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
+	if (lanes_read(db, &w, false, boot, now, &ls) == Q_OK) {
+		l = &ls.lane[0];
+		if (l->paused)
+			*held = HELD_PAUSED;
+		else if (ls.locks && first_due(db, &w, &ls, l, now, &locked) > now && locked != INT64_MAX)
+			*held = HELD_LOCK;
+		for (int i = 0; i < l->ngates && *held == HELD_NOT; i++)
+			if (l->gate[i]->left <= 0)
+				*held = l->gate[i]->kind != NULL ? HELD_RATE : HELD_BUSY;
 	}
 	lanes_free(&ls);
 	return db_status(db);

@@ -108,10 +108,23 @@ void db_backup_drop(void);
  * The tables of some programs (lib/poll.sql, hook.sql, ...), made at their first use in a transaction of its own: each table
  * costs every start a little, so files that need none have none.
  */
-enum db_tables { FOR_QPOLL, FOR_QHOOK, FOR_QCRON, FOR_QONCE, FOR_QPURGE };
+enum db_tables { FOR_QPOLL, FOR_QHOOK, FOR_QCRON, FOR_QONCE, FOR_QPURGE, FOR_QLATE };
 int db_tables(struct db *, enum db_tables);
 bool db_has(struct db *, enum db_tables);	/* by reading alone; false also if that failed */
 
+/* Bytes: of the file, of its log, that are free on its disk for us, and of the disk.  Q_IO. */
+struct db_size { int64_t file, log, free, disk; };
+int db_sizes(struct db *, struct db_size *);
+
 const char *db_version(void);		/* "SQLite 3.40.1" */
+bool db_exposed(void);			/* ... which can lose commits if two connections checkpoint and write at once */
+
+/* For qcheck.  Bytes that may be used on the disk of the file, and below how many adds are refused. */
+int64_t db_room(const struct db *, int64_t *low);
+enum { DB_RESERVE = 1 << 20, DB_LOG_LONG = 4000 * 4120 };	/* bytes of FILE-reserve; of a log that cannot be copied */
+/* What of our tables, indexes and triggers is missing, changed or somebody else's. */
+int db_faults(struct db *, void (*each)(const char *what, void *), void *);
+/* Does a statement find its rows by indexes alone in this file?  Q_NO: why. */
+int db_seeks(struct db *, const char *sql, char *why, size_t);
 
 #endif

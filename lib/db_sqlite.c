@@ -32,17 +32,17 @@ enum {
 	FRAME = 4120,			/* bytes of one page in the log */
 	ONCE_FRAMES = 150,		/* a one-shot program copies the log at this length */
 	STAY_FRAMES = 100,		/* a long-lived one at this */
-	LONG_FRAMES = 4000,		/* a log that some reader keeps from being copied */
+	LONG_FRAMES = DB_LOG_LONG / FRAME,	/* a log that some reader keeps from being copied */
 	STMTS = 48,
 	NAMES = 16,			/* parameters of a statement whose numbers are kept */
 	BUSY_MS = 10000,
-	RESERVE = 1 << 20,		/* bytes of FILE-reserve */
+	RESERVE = DB_RESERVE,
 	RESERVE_LOW = 256 << 10,	/* free bytes below which the reserve is given up */
 	APPLICATION_ID = 0x71756575,	/* of files that are ours alone */
 	FLOOR = 16 << 20		/* free bytes below which adds are refused, on small disks a quarter */
 };
 
-extern const char db_schema[], db_outbox[], db_poll[], db_hook[], db_cron[], db_once[], db_purge[];
+extern const char db_schema[], db_outbox[], db_poll[], db_hook[], db_cron[], db_once[], db_purge[], db_late[];
 
 struct stmt {
 	const char *sql, *names[NAMES];
@@ -78,6 +78,7 @@ static const struct { const char *has, *sql; } TABLES[] = {
 	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_cron'", db_cron },
 	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_once'", db_once },
 	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_purge'", db_purge },
+	{ "SELECT 1 FROM sqlite_schema WHERE name = 'q_told'", db_late },
 };
 static const char HAS_OURS[] = "SELECT substr(type || ' ' || name, 1, 31) FROM sqlite_schema WHERE name GLOB 'q_*'";
 static const char DATA_VERSION[] = "PRAGMA data_version";
@@ -186,6 +187,14 @@ db_version(void)
 
 	snprintf(text, sizeof text, "SQLite %s", sqlite3_libversion());
 	return text;
+}
+
+bool
+db_exposed(void)
+{
+	int v = sqlite3_libversion_number();
+
+	return v < 3044006 || (v >= 3045000 && v < 3050007) || (v >= 3051000 && v < 3051003);
 }
 
 /* ---- waiting ---- */
@@ -317,8 +326,8 @@ turn_leave(struct db *db)
 
 /* ---- room on the disk ---- */
 
-static int64_t
-room(const struct db *db, int64_t *floor_bytes)
+int64_t
+db_room(const struct db *db, int64_t *floor_bytes)
 {
 	struct statfs fs;
 	int64_t quarter;
@@ -328,6 +337,20 @@ room(const struct db *db, int64_t *floor_bytes)
 	quarter = (int64_t)fs.f_blocks * fs.f_bsize / 4;
 	*floor_bytes = quarter < FLOOR ? quarter : FLOOR;
 	return (int64_t)fs.f_bavail * fs.f_bsize;
+}
+
+int
+db_sizes(struct db *db, struct db_size *z)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (stat(db->path, &st) == -1 || statfs(db->path, &fs) == -1)
+		return db_fail(db, Q_IO, "%s: %s", db->path, strerror(errno));
+	*z = (struct db_size){ .file = st.st_size, .free = (int64_t)fs.f_bavail * fs.f_bsize, .disk = (int64_t)fs.f_blocks * fs.f_bsize };
+	if (stat(db->wal, &st) == 0)
+		z->log = st.st_size;
+	return Q_OK;
 }
 
 static char *
@@ -340,7 +363,7 @@ reserve_name(const struct db *db, char buf[PATH_MAX])
 static void
 reserve_make(struct db *db)
 {
-	int64_t low = 0, left = room(db, &low);
+	int64_t low = 0, left = db_room(db, &low);
 	char name[PATH_MAX];
 	struct stat st;
 	int fd;
@@ -359,7 +382,7 @@ reserve_make(struct db *db)
 static int
 room_check(struct db *db, bool adds, bool cut)
 {
-	int64_t low = 0, left = room(db, &low);
+	int64_t low = 0, left = db_room(db, &low);
 	char name[PATH_MAX];
 	struct stat st;
 	int fd;
@@ -1160,7 +1183,8 @@ create_into(struct db *db, const struct db_create *c)
 		return db_fail(db, Q_CONFIG, "%s: its text is %s, q needs UTF-8; next: qinit a file of its own", db->path, value);
 	turn_take(db);
 	db_clear(db);
-	tables(db, c);
+	if (tables(db, c) == Q_OK)
+		reserve_make(db);
 	turn_leave(db);
 	return db->status;
 }
@@ -1405,7 +1429,7 @@ backup_room(struct db *db, const char *folder, const char *to)
 		return db_fail(db, cannot(errno), "%s: %s", folder, strerror(errno));
 	left = (int64_t)fs.f_bavail * fs.f_bsize;
 	if (st.st_dev == db->dev)	/* a backup must not stop the adds of the queue itself */
-		room(db, &low);
+		db_room(db, &low);
 	if (left - low >= need)
 		return Q_OK;
 	return db_fail(db, Q_IO, "%s: takes %lld KiB, and only %lld KiB may be used there; no backup was made; make room or choose another disk",
@@ -1457,7 +1481,7 @@ backup_verify(struct db *db, const char *temp, const char *to, int64_t newest, b
 		if (rc != SQLITE_OK)
 			backup_failed(db, to, rc);
 		else if (got[0] != '\0')
-			db_fail(db, Q_IO, "%s: the copy is not what it should be (%s); no backup was made", to, got);
+			db_fail(db, Q_IO, "%s: the copy is not what it should be (%s); no backup was made; next: qcheck", to, got);
 	}
 	rc = sqlite3_close(db->b);
 	db->b = NULL;
@@ -1520,4 +1544,106 @@ db_backup(struct db **out, const char *path, const char *given)
 	close(fd);
 	free(to);
 	return db->status;
+}
+
+/* ---- what is wrong with the schema and its plans (qcheck) ---- */
+
+/* Without comments, and one blank for many: an older file has the same tables with other words beside them. */
+static void
+squeeze(char *s)
+{
+	char *to = s;
+
+	for (; *s != '\0'; s++) {
+		if (s[0] == '-' && s[1] == '-')
+			s += strcspn(s, "\n") - 1;
+		else if (strchr(" \t\n", *s) == NULL)
+			*to++ = *s;
+		else if (to[-1] != ' ')
+			*to++ = ' ';
+	}
+	*to = '\0';
+}
+
+static const char OBJECTS[] =
+	"SELECT type, name, sql FROM sqlite_schema WHERE tbl_name GLOB 'q_*' AND sql IS NOT NULL ORDER BY 1, 2";
+static const char OBJECT[] = "SELECT sql FROM sqlite_schema WHERE type = ?1 AND name = ?2";
+
+/* Whatever `from` has and `to` has not, or (changed) not as it is there. */
+static int
+compare(sqlite3 *from, sqlite3 *to, const char *missing, const char *changed, void (*each)(const char *, void *), void *arg)
+{
+	sqlite3_stmt *all = NULL, *one = NULL;
+	char what[256], *a, *b;
+	int rc = sqlite3_prepare_v2(from, OBJECTS, -1, &all, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_prepare_v2(to, OBJECT, -1, &one, NULL);
+	while (rc == SQLITE_OK && (rc = sqlite3_step(all)) == SQLITE_ROW) {
+		for (int i = 1; i <= 2; i++)
+			sqlite3_bind_value(one, i, sqlite3_column_value(all, i - 1));
+		rc = sqlite3_step(one);
+		a = strdup((const char *)sqlite3_column_text(all, 2));
+		b = rc == SQLITE_ROW ? strdup((const char *)sqlite3_column_text(one, 0)) : NULL;
+		if (rc == SQLITE_ROW && a != NULL && b != NULL) {
+			squeeze(a);
+			squeeze(b);
+		}
+		snprintf(what, sizeof what, "%s %s %s", (const char *)sqlite3_column_text(all, 0), (const char *)sqlite3_column_text(all, 1),
+		    rc == SQLITE_DONE ? missing : changed);
+		if (rc == SQLITE_DONE || (rc == SQLITE_ROW && changed != NULL && (a == NULL || b == NULL || strcmp(a, b) != 0)))
+			each(what, arg);
+		free(a);
+		free(b);
+		rc = rc == SQLITE_DONE || rc == SQLITE_ROW ? sqlite3_reset(one) : rc;
+	}
+	sqlite3_finalize(one);
+	sqlite3_finalize(all);
+	return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int
+db_faults(struct db *db, void (*each)(const char *, void *), void *arg)
+{
+	sqlite3 *ours = NULL;
+	char found[32];
+	int rc = sqlite3_open(":memory:", &ours);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(ours, db_schema, NULL, NULL, NULL);
+	if (rc == SQLITE_OK && (rc = one_text(db->a, HAS_OUTBOX, found, sizeof found)) == SQLITE_OK && found[0] != '\0')
+		rc = sqlite3_exec(ours, db_outbox, NULL, NULL, NULL);
+	for (size_t i = 0; i < sizeof TABLES / sizeof *TABLES && rc == SQLITE_OK; i++)
+		if ((rc = one_text(db->a, TABLES[i].has, found, sizeof found)) == SQLITE_OK && found[0] != '\0')
+			rc = sqlite3_exec(ours, TABLES[i].sql, NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = compare(ours, db->a, "is missing", "is not as q made it", each, arg);
+	if (rc == SQLITE_OK)
+		rc = compare(db->a, ours, "is not of q", NULL, each, arg);
+	sqlite3_close(ours);
+	return rc == SQLITE_OK ? Q_OK : fail_sqlite(db, rc);
+}
+
+int
+db_seeks(struct db *db, const char *sql, char *why, size_t size)
+{
+	static const char *const SLOW[] = { "SCAN", "TEMP B-TREE", "AUTOMATIC" };
+	sqlite3_stmt *st = NULL;
+	const char *detail;
+	char *text = NULL;
+	int rc = asprintf(&text, "EXPLAIN QUERY PLAN %s", sql) == -1 ? SQLITE_NOMEM : sqlite3_prepare_v2(db->a, text, -1, &st, NULL);
+
+	why[0] = '\0';
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+		detail = (const char *)sqlite3_column_text(st, 3);
+		for (size_t i = 0; i < sizeof SLOW / sizeof *SLOW; i++)
+			if (detail != NULL && why[0] == '\0' && strstr(detail, SLOW[i]) != NULL)
+				snprintf(why, size, "%s", detail);
+		rc = SQLITE_OK;
+	}
+	sqlite3_finalize(st);
+	free(text);
+	if (rc != SQLITE_DONE)
+		return fail_sqlite(db, rc);
+	return why[0] == '\0' ? Q_OK : Q_NO;
 }

@@ -21,9 +21,9 @@ enum {
 	DEFER_MS = 24 * 60 * 60 * 1000	/* how long "not now" costs no attempt */
 };
 
-/* A key is taken while it is remembered, or its job is unfinished. */
+/* A key is taken while it is remembered, or its job is unfinished.  What is purged has no payload to differ from. */
 static const char KEY[] =
-	"SELECT k.job, j.state, b.body IS :body\n"
+	"SELECT k.job, j.state, j.id IS NULL OR b.body IS :body\n"
 	"  FROM q_key k\n"
 	"  LEFT JOIN q_job j ON j.id = k.job\n"
 	"  LEFT JOIN q_body b ON b.job = k.job\n"
@@ -152,6 +152,11 @@ static const char OF_ENTITY[] =
 	"UNION ALL\n"
 	ENTITY_ROWS " AND j.event_ms > :event\n"
 	" ORDER BY 2, 1 LIMIT 1";
+
+const struct hot job_hot[] = {
+	{ "KEY", KEY }, { "BACK", BACK }, { "FRONT", FRONT }, { "RENEW", RENEW }, { "HELD", HELD }, { "ATTEMPT", ATTEMPT },
+	{ "SETTLE", SETTLE }, { "DEAD", DEAD }, { NULL, NULL }
+};
 
 static const char *const STATES[] = { "pending", "failed", "claimed", "done", "dead", "cancelled" };
 static const char *const OUTCOMES[] = { "done", "failed", "deferred", "released", "lost" };

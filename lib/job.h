@@ -28,4 +28,8 @@ bool lock_any(struct db *, int64_t boot);
 
 uint64_t job_random(void);
 
+/* The statements of every add, claim and settlement, each with its name, for qcheck; ends with a NULL name. */
+struct hot { const char *name, *sql; };
+extern const struct hot job_hot[], claim_hot[];
+
 #endif

@@ -11,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "q.h"
+#include "late.h"
 
 enum {
 	PAGE = 1000,			/* rows of one read transaction: a reader that stays keeps the log from being copied */
 	PRIORITIES = 10,
+	FRESH_MS = 60 * 1000,		/* a worker that a crontab starts each minute may be about to come */
 	STEP_MS = 25 * 60 * 60 * 1000	/* the ledger is in order but for clock steps up to this */
 };
 
@@ -24,11 +25,24 @@ static const char LEDGER[] =
 	"  FROM q_attempt WHERE id < :before\n"
 	" ORDER BY id DESC LIMIT :n";
 
+static const char FINISHED[] = "SELECT finished_ms FROM q_attempt WHERE id < :before ORDER BY id DESC LIMIT 1";
+
+/* Queues with something claimable or delayed; claimed; of entities. */
 static const char NEXT_QUEUE[] = "SELECT min(queue) FROM q_job WHERE ready_ms IS NOT NULL AND queue > :last";
+static const char NEXT_CLAIMED[] = "SELECT min(queue) FROM q_job WHERE lease_ms IS NOT NULL AND queue > :last";
+static const char NEXT_ENTITY[] = "SELECT min(queue) FROM q_job WHERE entity IS NOT NULL AND finished_ms IS NULL AND queue > :last";
 
 static const char WAITING[] =
 	"SELECT count(*), min(ready_ms) FROM q_job\n"
 	" WHERE queue = :queue AND priority = :priority AND ready_ms <= :now";
+
+static const char CLAIMED[] = "SELECT due_ms, claimed_ms, type FROM q_job WHERE queue = :queue AND lease_ms IS NOT NULL";
+
+/* Is anything due that waits for its entity?  Among the first so many. */
+static const char BLOCKED[] =
+	"SELECT 1 FROM (SELECT due_ms, ready_ms, lease_ms FROM q_job\n"
+	"                WHERE queue = :queue AND entity IS NOT NULL AND finished_ms IS NULL LIMIT :n)\n"
+	" WHERE ready_ms IS NULL AND lease_ms IS NULL AND due_ms <= :now LIMIT 1";
 
 /* One by one, for their types: those level with the last one, then those beyond. */
 #define WAITING_ROWS \
@@ -40,19 +54,14 @@ static const char WAITING_TYPES[] =
 	WAITING_ROWS " AND ready_ms > :at AND ready_ms <= :now\n"
 	" ORDER BY 2, 1 LIMIT :n";
 
-struct name { const char *p; size_t n; };	/* a foreign program may have written a NUL into it */
-
-struct line {				/* an attempt, as far as reports look at it; borrowed from its row */
-	struct name queue, type;
-	int64_t attempt, due, started, finished;
-	const char *outcome, *state;
-};
-
 struct collect {
 	struct db *db;
 	const struct ledger_want *want;
 	struct ledger *to;
 	void *tree;			/* of its rows, by name */
+	struct report *last[2];		/* of the attempt before: mostly it is the same */
+	int64_t burn_ms[BURNS];		/* where the windows begin, */
+	int64_t from_ms;		/* ... and the first of all */
 };
 
 /* ---- rows ---- */
@@ -71,7 +80,11 @@ by_name(const void *a, const void *b)
 	const struct report *x = a, *y = b;
 	int c = compare(x->queue, x->queue_len, y->queue, y->queue_len);
 
-	return c != 0 ? c : compare(x->type, x->type_len, y->type, y->type_len);
+	if (c == 0)
+		c = y->whole - x->whole;
+	if (c == 0)
+		c = compare(x->type, x->type_len, y->type, y->type_len);
+	return c != 0 ? c : (x->bin > y->bin) - (x->bin < y->bin);
 }
 
 /* In the order of the operands, then by name. */
@@ -122,29 +135,52 @@ new_row(struct collect *c, const struct report *like)
 	return r;
 }
 
-/* The row that a queue and type belong to; NULL: out of memory. */
-static struct report *
-row_of(struct collect *c, struct name queue, struct name type)
+/* The target of a row: that of its type, else of its queue. */
+static void
+set_slo(struct db *db, struct report *r)
 {
-	struct report like = { .queue = queue.p, .queue_len = queue.n, .type = "", .oldest_ms = -1 }, *r, **slot;
+	char name[SETTING_NAME];
 
-	if (c->want->by_type) {
+	r->slo.target_ms = -1;
+	if (memchr(r->queue, '\0', r->queue_len) != NULL || memchr(r->type, '\0', r->type_len) != NULL)
+		return;
+	if (r->type_len > 0 && snprintf(name, sizeof name, "%s/%s", r->queue, r->type) < (int)sizeof name)
+		r->own_slo = setting_slo(db, name, &r->slo) == Q_OK;
+	if (!r->own_slo && setting_slo(db, r->queue, &r->slo) == Q_OK)
+		r->own_slo = r->type_len == 0;
+}
+
+/* The row of a queue and type; whole: that of the queue. */
+static struct report *
+row_of(struct collect *c, struct name queue, struct name type, int bin, bool whole)
+{
+	struct report like = { .queue = queue.p, .queue_len = queue.n, .type = "", .bin = bin, .whole = whole, .oldest_ms = -1,
+	    .why = "", .started_ms = INT64_MIN }, *r, **slot;
+
+	if (!whole && (c->want->by_type || c->want->by_both)) {
 		like.type = type.p;
 		like.type_len = type.n;
 	}
+	if ((r = c->last[whole]) != NULL && by_name(&like, r) == 0)
+		return r;
 	if ((slot = tfind(&like, &c->tree, by_name)) != NULL)
-		return *slot;
+		return c->last[whole] = *slot;
 	like.place = place_of(c->want, queue);
-	if ((r = new_row(c, &like)) == NULL)
+	if ((r = new_row(c, &like)) == NULL) {
 		db_fail(c->db, Q_TEMP, "out of memory");
-	return r;
+		return NULL;
+	}
+	set_slo(c->db, r);
+	return c->last[whole] = r;
 }
 
 static void
-add_value(struct collect *c, struct values *v, int64_t ms)
+add_value(struct collect *c, struct values *v, int64_t ms, int64_t cell)
 {
 	int64_t *p;
 
+	if (c->want->by_both)
+		return;
 	if (v->n == v->cap) {
 		if ((p = realloc(v->v, (v->cap == 0 ? 8 : 2 * v->cap) * sizeof *p)) == NULL) {
 			db_fail(c->db, Q_TEMP, "out of memory");
@@ -153,7 +189,7 @@ add_value(struct collect *c, struct values *v, int64_t ms)
 		v->v = p;
 		v->cap = v->cap == 0 ? 8 : 2 * v->cap;
 	}
-	v->v[v->n++] = ms;
+	v->v[v->n++] = (ms < LATE_MS_MAX ? ms : LATE_MS_MAX) * LATE_CELLS + cell;
 }
 
 /* From one instant to another, 0 if that lies before; rows of other programs may hold any number. */
@@ -184,16 +220,57 @@ static const struct outcome { const char *word; bool began, ended, spent; } OUTC
 };
 enum { DONE, FAILED, LOST, DEFERRED, RELEASED, SUPERSEDED, NOUTCOMES };
 
+/* Against the target: an attempt, or what runs or waits, as if it were one that ends now. */
 static void
-count(struct collect *c, const struct line *e)
+judge(struct collect *c, struct report *r, int64_t late, int64_t finished, int64_t n)
 {
-	struct report *r;
-	int o = 0;
+	bool over = late > r->slo.target_ms;
 
-	while (o < NOUTCOMES && strcmp(e->outcome, OUTCOMES[o].word) != 0)
-		o++;
-	if (o == NOUTCOMES || place_of(c->want, e->queue) == -1 || (r = row_of(c, e->queue, e->type)) == NULL)
+	if (r->slo.target_ms == -1)
 		return;
+	if (finished >= c->want->from_ms) {
+		r->on.all += n;
+		r->on.late += over ? n : 0;
+	}
+	for (int i = 0; c->want->burn > 0 && i <= c->want->burn; i++)
+		if (finished >= c->burn_ms[i]) {
+			r->burn[i].all += n;
+			r->burn[i].late += over ? n : 0;
+		}
+}
+
+/* Which part of the window; -1: it begins later. */
+static int
+bin_of(const struct ledger_want *w, int64_t ms)
+{
+	int lo = 0, hi = w->nedges;
+
+	while (lo < hi) {
+		int mid = lo + (hi - lo) / 2;
+
+		if (w->edges[mid] <= ms)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo - 1;
+}
+
+static void
+count(struct collect *c, struct report *r, const struct line *e, int o)
+{
+	const struct ledger_want *w = c->want;
+	int64_t late = apart(e->due, e->started);
+
+	if (r == NULL)
+		return;
+	if (e->started > r->started_ms)
+		r->started_ms = e->started;
+	if (OUTCOMES[o].began)
+		judge(c, r, late, e->finished, 1);
+	if (e->finished < w->from_ms)
+		return;
+	r->seen = true;
 	switch (o) {
 	case DONE:
 		r->done++;
@@ -220,9 +297,28 @@ count(struct collect *c, const struct line *e)
 		r->first_done += o == DONE;
 	}
 	if (OUTCOMES[o].began)
-		add_value(c, &r->late, apart(e->due, e->started));
+		add_value(c, &r->late, late, w->cells == 0 ? 0 : (e->finished - w->from_ms) * w->cells / (w->now - w->from_ms + 1));
 	if (OUTCOMES[o].ended)
-		add_value(c, &r->run, apart(e->started, e->finished));
+		add_value(c, &r->run, apart(e->started, e->finished), 0);
+}
+
+static int
+count_line(const struct line *e, void *arg)
+{
+	struct collect *c = arg;
+	const struct ledger_want *w = c->want;
+	int o = 0, bin = 0;
+
+	if (e->finished < c->from_ms || e->finished > w->now)
+		return Q_OK;
+	while (o < NOUTCOMES && strcmp(e->outcome, OUTCOMES[o].word) != 0)
+		o++;
+	if (o == NOUTCOMES || place_of(w, e->queue) == -1 || (w->nedges > 0 && (bin = bin_of(w, e->finished)) == -1))
+		return Q_OK;
+	count(c, row_of(c, e->queue, e->type, bin, false), e, o);
+	if (w->by_both)
+		count(c, row_of(c, e->queue, e->type, bin, true), e, o);
+	return db_status(c->db);
 }
 
 /* ---- reading ---- */
@@ -236,41 +332,97 @@ col_name(struct stmt *s, int column)
 	return name;
 }
 
-/*
- * The attempts of the window, backwards until a page's worth in a row finished a clock step's length before it:
- * so the cost is that of the window and a day, whatever the history, and a clock that was wrong for a
- * while hides nothing.
- */
-static void
-read_ledger(struct collect *c)
+static struct line
+line_of(struct stmt *s)
 {
-	int64_t before = INT64_MAX, from = c->want->from_ms, id;
+	return (struct line){ .queue = col_name(s, 1), .type = col_name(s, 2), .id = db_col_int(s, 0), .attempt = db_col_int(s, 3),
+	    .due = db_col_int(s, 4), .started = db_col_int(s, 5), .finished = db_col_int(s, 6),
+	    .outcome = db_col_text(s, 7), .state = db_col_text(s, 8) };
+}
+
+/*
+ * Backwards until a page's worth in a row finished before the window and a slack: so the cost is that of the window and
+ * the slack, whatever the history, and a clock that was wrong for so long hides nothing.
+ */
+int
+ledger_each(struct db *db, int64_t from_ms, int64_t slack_ms, int (*each)(const struct line *, void *), void *arg)
+{
+	int64_t before = INT64_MAX;
 	struct line e;
 	struct stmt *s;
-	int n, old = 0;
+	int n, old = 0, rc = Q_OK;
 
 	do {
-		s = db_prepare(c->db, LEDGER);
+		s = db_prepare(db, LEDGER);
 		db_int(s, ":before", before);
 		db_int(s, ":n", PAGE);
-		for (n = 0; db_step(s) == 1; n++) {
-			id = db_col_int(s, 0);
-			before = id;
-			e = (struct line){ .queue = col_name(s, 1), .type = col_name(s, 2), .attempt = db_col_int(s, 3),
-			    .due = db_col_int(s, 4), .started = db_col_int(s, 5), .finished = db_col_int(s, 6),
-			    .outcome = db_col_text(s, 7), .state = db_col_text(s, 8) };
-			old = e.finished < from - STEP_MS ? old + 1 : 0;
-			if (e.finished >= from && e.finished <= c->want->now)
-				count(c, &e);
+		for (n = 0; rc == Q_OK && db_step(s) == 1; n++) {
+			e = line_of(s);
+			before = e.id;
+			old = e.finished < from_ms - slack_ms ? old + 1 : 0;
+			rc = each(&e, arg);
 		}
-	} while (n == PAGE && old < PAGE && db_status(c->db) == Q_OK);
+		db_reset(s);
+	} while (n == PAGE && old < PAGE && rc == Q_OK && db_status(db) == Q_OK);
+	return db_status(db) != Q_OK ? db_status(db) : rc;
+}
+
+/* When the last attempt before an id finished; -1: there is none. */
+static int64_t
+finished_before(struct db *db, int64_t id)
+{
+	struct stmt *s = db_prepare(db, FINISHED);
+
+	db_int(s, ":before", id);
+	return db_only(s);
+}
+
+int
+ledger_sample(struct db *db, int64_t from_ms, int64_t before, int pages, int rows, int (*each)(const struct line *, void *), void *arg)
+{
+	int64_t lo = 0, hi = before, mid, stride, last = INT64_MAX;
+	struct line e;
+	struct stmt *s;
+	int rc = Q_OK;
+
+	while (hi - lo > 1) {		/* what is in order but for clock steps */
+		mid = lo + (hi - lo) / 2;
+		if (finished_before(db, mid) < from_ms)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	stride = (before - lo) / pages > rows ? (before - lo) / pages : rows;
+	for (int64_t at = before; at > lo && rc == Q_OK && db_status(db) == Q_OK; at -= stride) {
+		s = db_prepare(db, LEDGER);
+		db_int(s, ":before", at < last ? at : last);
+		db_int(s, ":n", rows);
+		while (rc == Q_OK && db_step(s) == 1) {
+			e = line_of(s);
+			last = e.id;
+			if (e.finished >= from_ms)
+				rc = each(&e, arg);
+		}
+		db_reset(s);
+	}
+	return db_status(db) != Q_OK ? db_status(db) : rc;
+}
+
+/* ---- what waits and what runs ---- */
+
+static struct report *
+queue_row(struct collect *c, const char *queue, struct name type, bool whole)
+{
+	struct report *r = row_of(c, (struct name){ queue, strlen(queue) }, type, 0, whole);
+
+	if (r != NULL)
+		r->seen = true;
+	return r;
 }
 
 static void
-add_waiting(struct collect *c, const char *queue, struct name type, int64_t n, int64_t oldest)
+wait_in(struct collect *c, struct report *r, int64_t n, int64_t oldest)
 {
-	struct report *r = row_of(c, (struct name){ queue, strlen(queue) }, type);
-
 	if (r == NULL)
 		return;
 	r->waiting += n;
@@ -279,10 +431,40 @@ add_waiting(struct collect *c, const char *queue, struct name type, int64_t n, i
 		r->oldest_ms = oldest;
 }
 
+static int64_t
+count_waiting(struct collect *c, const char *queue, int priority, int64_t due, int64_t *oldest)
+{
+	struct stmt *s = db_prepare(c->db, WAITING);
+	int64_t n;
+
+	db_text(s, ":queue", queue);
+	db_int(s, ":priority", priority);
+	db_int(s, ":now", due);
+	n = db_step(s) == 1 ? db_col_int(s, 0) : 0;
+	*oldest = n > 0 ? db_col_int(s, 1) : 0;
+	db_reset(s);
+	return n;
+}
+
+/* All of a queue at once, and those past the target. */
+static void
+read_waiting(struct collect *c, const char *queue, int priority, bool whole)
+{
+	int64_t oldest, n = count_waiting(c, queue, priority, c->want->now, &oldest);
+	struct report *r;
+
+	if (n == 0 || (r = queue_row(c, queue, (struct name){ "", 0 }, whole)) == NULL)
+		return;
+	wait_in(c, r, n, oldest);
+	if (r->slo.target_ms != -1)
+		judge(c, r, INT64_MAX, INT64_MAX, count_waiting(c, queue, priority, c->want->now - r->slo.target_ms - 1, &oldest));
+}
+
 static void
 read_waiting_types(struct collect *c, const char *queue, int priority)
 {
 	int64_t at = INT64_MIN, after = 0;
+	struct report *r;
 	struct stmt *s;
 	int n;
 
@@ -297,40 +479,74 @@ read_waiting_types(struct collect *c, const char *queue, int priority)
 		for (n = 0; db_step(s) == 1; n++) {
 			after = db_col_int(s, 0);
 			at = db_col_int(s, 1);
-			add_waiting(c, queue, col_name(s, 2), 1, at);
+			r = queue_row(c, queue, col_name(s, 2), false);
+			wait_in(c, r, 1, at);
+			if (r != NULL && apart(at, c->want->now) > r->slo.target_ms)
+				judge(c, r, INT64_MAX, INT64_MAX, 1);
 		}
 	} while (n == PAGE && db_status(c->db) == Q_OK);
 }
 
-/* What can be claimed now: jobs that are delayed, claimed, or behind another of their entity do not wait. */
 static void
-read_waiting(struct collect *c, const char *queue)
+claimed_in(struct collect *c, struct report *r, int64_t late, int64_t started)
 {
-	int64_t n, oldest;
-	struct stmt *s;
+	if (r == NULL)
+		return;
+	r->claimed++;
+	if (started > r->started_ms)
+		r->started_ms = started;
+	judge(c, r, late, INT64_MAX, 1);
+}
 
-	for (int p = 0; p < PRIORITIES && db_status(c->db) == Q_OK; p++) {
-		if (c->want->by_type) {
-			read_waiting_types(c, queue, p);
-			continue;
-		}
-		s = db_prepare(c->db, WAITING);
-		db_text(s, ":queue", queue);
-		db_int(s, ":priority", p);
-		db_int(s, ":now", c->want->now);
-		n = db_step(s) == 1 ? db_col_int(s, 0) : 0;
-		oldest = n > 0 ? db_col_int(s, 1) : 0;
-		db_reset(s);
-		if (n > 0)
-			add_waiting(c, queue, (struct name){ "", 0 }, n, oldest);
+static void
+read_claimed(struct collect *c, const char *queue)
+{
+	struct stmt *s = db_prepare(c->db, CLAIMED);
+	int64_t late, started;
+
+	db_text(s, ":queue", queue);
+	while (db_step(s) == 1) {
+		started = db_col_int(s, 1);
+		late = apart(db_col_int(s, 0), started);
+		claimed_in(c, queue_row(c, queue, col_name(s, 2), false), late, started);
+		if (c->want->by_both)
+			claimed_in(c, queue_row(c, queue, (struct name){ "", 0 }, true), late, started);
 	}
 }
 
-/* The queue after `last` that has claimable or delayed jobs, for the caller to free; NULL at the end. */
-static char *
-next_queue(struct db *db, const char *last)
+static bool
+blocked(struct db *db, const char *queue, int64_t now)
 {
-	struct stmt *s = db_prepare(db, NEXT_QUEUE);
+	struct stmt *s = db_prepare(db, BLOCKED);
+
+	db_text(s, ":queue", queue);
+	db_int(s, ":n", PAGE);
+	db_int(s, ":now", now);
+	return db_only(s) == 1;
+}
+
+/* Jobs that are delayed or behind another of their entity do not wait. */
+static void
+read_queue(struct collect *c, const char *queue)
+{
+	const struct ledger_want *w = c->want;
+
+	for (int p = 0; p < PRIORITIES && db_status(c->db) == Q_OK; p++) {
+		if (w->by_type || w->by_both)
+			read_waiting_types(c, queue, p);
+		if (!w->by_type)
+			read_waiting(c, queue, p, w->by_both);
+	}
+	read_claimed(c, queue);
+	if (!w->by_type && !w->by_both && blocked(c->db, queue, w->now))
+		queue_row(c, queue, (struct name){ "", 0 }, false);
+}
+
+/* The queue after `last` by the statement, for the caller to free; NULL at the end. */
+static char *
+next_queue(struct db *db, const char *sql, const char *last)
+{
+	struct stmt *s = db_prepare(db, sql);
 	char *queue = NULL;
 	struct name name;
 
@@ -345,20 +561,56 @@ next_queue(struct db *db, const char *last)
 	return queue;
 }
 
+/* The queue after `last` with any open job. */
+static char *
+next_open(struct db *db, const char *last)
+{
+	char *next[3] = { next_queue(db, NEXT_QUEUE, last), next_queue(db, NEXT_CLAIMED, last), next_queue(db, NEXT_ENTITY, last) };
+	char *first = NULL;
+
+	for (int i = 0; i < 3; i++)
+		if (next[i] != NULL && (first == NULL || strcmp(next[i], first) < 0)) {
+			free(first);
+			first = next[i];
+		} else {
+			free(next[i]);
+		}
+	return first;
+}
+
+static int
+row_of_target(const struct setting *set, const char *value, int64_t set_ms, void *arg)
+{
+	struct collect *c = arg;
+	const char *slash = strchr(set->name, '/');
+	size_t n = slash != NULL ? (size_t)(slash - set->name) : strlen(set->name);
+	struct name type = { slash != NULL ? slash + 1 : "", slash != NULL ? strlen(slash + 1) : 0 };
+	struct slo slo;
+
+	(void)set_ms;
+	if (strcmp(set->kind, "queue") == 0 && strcmp(set->field, "slo") == 0 && slo_parse(value, &slo) &&
+	    (slash == NULL || c->want->by_type || c->want->by_both))
+		row_of(c, (struct name){ set->name, n }, type, 0, slash == NULL && c->want->by_both);
+	return db_status(c->db);
+}
+
 static void
 read_queues(struct collect *c)
 {
 	char *queue = NULL, *next;
 
-	while ((next = next_queue(c->db, queue != NULL ? queue : "")) != NULL) {
+	while ((next = next_open(c->db, queue != NULL ? queue : "")) != NULL) {
 		free(queue);
 		queue = next;
-		read_waiting(c, queue);
+		read_queue(c, queue);
 	}
 	free(queue);
+	for (int i = 0; i < c->want->nalso; i++)
+		queue_row(c, c->want->also[i], (struct name){ "", 0 }, false);
+	setting_each(c->db, row_of_target, c);
 }
 
-/* Of those that were asked for: what waits, and a row though there is nothing. */
+/* Of those that were asked for: what is open, and a row though there is nothing. */
 static void
 read_asked(struct collect *c)
 {
@@ -368,13 +620,34 @@ read_asked(struct collect *c)
 	for (int i = 0; i < w->nqueues; i++) {
 		if (text_repeated(w->queues, i))
 			continue;
-		read_waiting(c, w->queues[i]);
+		if (w->edges == NULL)
+			read_queue(c, w->queues[i]);
 		there = false;
 		for (int k = 0; k < c->to->n; k++)
-			there |= c->to->rows[k]->place == i;
+			there |= c->to->rows[k]->place == i && c->to->rows[k]->seen;
 		if (!there)
-			row_of(c, (struct name){ w->queues[i], strlen(w->queues[i]) }, (struct name){ "", 0 });
+			queue_row(c, w->queues[i], (struct name){ "", 0 }, w->by_both);
 	}
+}
+
+/* ---- why it waits ---- */
+
+/* From what the file holds; the order of these questions is that of qlate(1). */
+static const char *
+why(struct db *db, const struct report *r, int64_t now)
+{
+	static const char *const HELD[] = { [HELD_PAUSED] = "paused", [HELD_LOCK] = "lock", [HELD_RATE] = "rate", [HELD_BUSY] = "busy" };
+	enum job_held held;
+
+	if (r->paused)
+		return "paused";
+	if (r->waiting == 0)
+		return blocked(db, r->queue, now) ? "blocked" : "";
+	if (job_held(db, r->queue, now, &held) == Q_OK && held != HELD_NOT)
+		return HELD[held];
+	if (r->claimed > 0)
+		return "busy";
+	return r->oldest_ms < FRESH_MS || r->started_ms > now - r->oldest_ms ? "backlog" : "no worker";
 }
 
 static int
@@ -386,54 +659,137 @@ by_size(const void *a, const void *b)
 }
 
 static void
-keep_rows(void *row)
+finish(struct collect *c, struct report *r)
+{
+	if (memchr(r->queue, '\0', r->queue_len) == NULL && c->want->edges == NULL) {
+		r->paused = setting_queue(c->db, r->queue)->paused;
+		r->why = why(c->db, r, c->want->now);
+	}
+	if (r->late.n > 0)
+		qsort(r->late.v, r->late.n, sizeof *r->late.v, by_size);
+	if (r->run.n > 0)
+		qsort(r->run.v, r->run.n, sizeof *r->run.v, by_size);
+}
+
+/* Parts of the window in which nothing ended. */
+static void
+fill_bins(struct collect *c)
+{
+	int n = c->to->n;
+
+	for (int k = 0; k < n; k++)
+		for (int i = 0; i < c->want->nedges; i++) {
+			struct report *r = c->to->rows[k];
+
+			row_of(c, (struct name){ r->queue, r->queue_len }, (struct name){ r->type, r->type_len }, i, false);
+		}
+}
+
+static void
+keep_row(void *row)
 {
 	(void)row;
+}
+
+static void
+free_row(struct report *r)
+{
+	free(r->late.v);
+	free(r->run.v);
+	free(r);
 }
 
 int
 ledger_read(struct db *db, const struct ledger_want *want, struct ledger *to)
 {
-	struct collect c = { .db = db, .want = want, .to = to };
+	struct collect c = { .db = db, .want = want, .to = to, .from_ms = want->from_ms };
+	int n = 0;
 
 	*to = (struct ledger){ .rows = NULL };
-	read_ledger(&c);
+	for (int i = 0; i < BURNS; i++)
+		c.burn_ms[i] = want->now - SLO_WINDOW_MS[i];
+	if (want->burn > 0 && c.burn_ms[want->burn] < c.from_ms)
+		c.from_ms = c.burn_ms[want->burn];
+	if (!want->open_only)
+		ledger_each(db, c.from_ms, want->slack_ms > 0 ? want->slack_ms : STEP_MS, count_line, &c);
 	if (want->nqueues > 0)
 		read_asked(&c);
-	else
+	else if (want->edges == NULL)
 		read_queues(&c);
-	tdestroy(c.tree, keep_rows);
+	fill_bins(&c);
+	tdestroy(c.tree, keep_row);
 	for (int i = 0; i < to->n; i++) {
 		struct report *r = to->rows[i];
 
-		r->paused = setting_queue(db, r->queue)->paused;
-		if (r->late.n > 0)
-			qsort(r->late.v, r->late.n, sizeof *r->late.v, by_size);
-		if (r->run.n > 0)
-			qsort(r->run.v, r->run.n, sizeof *r->run.v, by_size);
+		if (!r->seen && !r->own_slo && want->edges == NULL) {	/* what ended before the window is of no queue with a target */
+			free_row(r);
+			continue;
+		}
+		finish(&c, r);
+		to->rows[n++] = r;
 	}
-	if (to->n > 0)
-		qsort(to->rows, (size_t)to->n, sizeof(struct report *), by_place);
+	to->n = n;
+	if (n > 0)
+		qsort(to->rows, (size_t)n, sizeof(struct report *), by_place);
 	return db_status(db);
 }
 
 void
 ledger_free(struct ledger *l)
 {
-	for (int i = 0; i < l->n; i++) {
-		free(l->rows[i]->late.v);
-		free(l->rows[i]->run.v);
-		free(l->rows[i]);
-	}
+	for (int i = 0; i < l->n; i++)
+		free_row(l->rows[i]);
 	free(l->rows);
 	*l = (struct ledger){ .rows = NULL };
+}
+
+/* ---- values ---- */
+
+/* n * percent / 100, rounded up, without an overflow */
+static size_t
+rank_of(size_t n, int percent)
+{
+	size_t p = (size_t)percent;
+
+	return n / 100 * p + (n % 100 * p + 99) / 100;
 }
 
 int64_t
 ledger_rank(const struct values *v, int percent)
 {
-	size_t p = (size_t)percent;
+	return v->n == 0 ? -1 : v->v[rank_of(v->n, percent) - 1] / LATE_CELLS;
+}
 
-	/* n * p / 100, rounded up, without an overflow */
-	return v->n == 0 ? -1 : v->v[v->n / 100 * p + (v->n % 100 * p + 99) / 100 - 1];
+size_t
+ledger_upto(const struct values *v, int64_t ms)
+{
+	size_t lo = 0, hi = v->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (v->v[mid] / LATE_CELLS <= ms)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Values of all cells stand in one order, so the last of a rank's many of a cell is its percentile. */
+void
+ledger_trend(const struct values *v, int percent, int ncells, int64_t *out)
+{
+	size_t n[LATE_CELLS] = { 0 }, met[LATE_CELLS] = { 0 };
+
+	for (size_t i = 0; i < v->n; i++)
+		n[v->v[i] % LATE_CELLS]++;
+	for (int c = 0; c < ncells; c++)
+		out[c] = -1;
+	for (size_t i = 0; i < v->n; i++) {
+		int c = (int)(v->v[i] % LATE_CELLS);
+
+		if (++met[c] == rank_of(n[c], percent) && c < ncells)
+			out[c] = v->v[i] / LATE_CELLS;
+	}
 }

@@ -190,36 +190,6 @@ job_get(struct db *db, int64_t id, struct job *j)
 	return db_status(db);
 }
 
-static void
-print_text(FILE *f, const char *name, const char *v)
-{
-	fprintf(f, ",\"%s\":", name);
-	if (v == NULL)
-		fputs("null", f);
-	else
-		text_json(f, v, strlen(v));
-}
-
-static void
-print_int(FILE *f, const char *name, int64_t v)
-{
-	if (v == -1)
-		fprintf(f, ",\"%s\":null", name);
-	else
-		fprintf(f, ",\"%s\":%" PRId64, name, v);
-}
-
-static void
-print_time(FILE *f, const char *name, int64_t ms)
-{
-	char text[WHEN_TEXT];
-
-	if (ms == -1)
-		fprintf(f, ",\"%s_at\":null,\"%s_ms\":null", name, name);
-	else
-		fprintf(f, ",\"%s_at\":\"%s\",\"%s_ms\":%" PRId64, name, when_text(text, ms, false), name, ms);
-}
-
 void
 job_print(FILE *f, const struct job *j)
 {
@@ -238,56 +208,56 @@ job_print_open(FILE *f, const struct job *j)
 		fputs("null", f);
 	else
 		fprintf(f, "%" PRId64, j->id);
-	print_text(f, "claim", strcmp(j->state, "claimed") == 0 ? claim_text(word, &c) : NULL);
-	print_text(f, "queue", j->queue);
-	print_text(f, "type", j->type);
-	print_text(f, "key", j->key);
-	print_text(f, "entity", j->entity);
-	print_int(f, "priority", j->priority);
-	print_text(f, "state", j->state);
+	text_json_text(f, "claim", strcmp(j->state, "claimed") == 0 ? claim_text(word, &c) : NULL);
+	text_json_text(f, "queue", j->queue);
+	text_json_text(f, "type", j->type);
+	text_json_text(f, "key", j->key);
+	text_json_text(f, "entity", j->entity);
+	text_json_int(f, "priority", j->priority);
+	text_json_text(f, "state", j->state);
 	/* the one that runs, comes next, or was the last: a success spent none, so it is one more than were spent */
-	print_int(f, "attempt", strcmp(j->state, "dead") == 0 || strcmp(j->state, "cancelled") == 0 ? j->spent : j->spent + 1);
-	print_int(f, "generation", j->generation);
-	print_int(f, "attempts", j->attempts);
-	print_int(f, "backoff_ms", j->base_ms);
-	print_int(f, "backoff_cap_ms", j->cap_ms);
-	print_int(f, "window_ms", j->window_ms);
+	text_json_int(f, "attempt", strcmp(j->state, "dead") == 0 || strcmp(j->state, "cancelled") == 0 ? j->spent : j->spent + 1);
+	text_json_int(f, "generation", j->generation);
+	text_json_int(f, "attempts", j->attempts);
+	text_json_int(f, "backoff_ms", j->base_ms);
+	text_json_int(f, "backoff_cap_ms", j->cap_ms);
+	text_json_int(f, "window_ms", j->window_ms);
 	putc(',', f);
 	text_json_bytes(f, "payload", j->payload, j->payload_len);
-	print_time(f, "added", j->added_ms);
-	print_time(f, "due", j->due_ms);
-	print_text(f, "zone", j->zone);
-	print_time(f, "event", j->event_ms);
-	print_time(f, "claimed", j->claimed_ms);
-	print_time(f, "settled", j->settled_ms);
-	print_text(f, "outcome", j->outcome);
-	print_int(f, "exit", j->exit);
-	print_int(f, "signal", j->signal);
-	print_text(f, "worker", j->worker);
-	print_int(f, "count", j->count);
-	print_text(f, "reason", j->reason);
+	text_json_time(f, "added", j->added_ms);
+	text_json_time(f, "due", j->due_ms);
+	text_json_text(f, "zone", j->zone);
+	text_json_time(f, "event", j->event_ms);
+	text_json_time(f, "claimed", j->claimed_ms);
+	text_json_time(f, "settled", j->settled_ms);
+	text_json_text(f, "outcome", j->outcome);
+	text_json_int(f, "exit", j->exit);
+	text_json_int(f, "signal", j->signal);
+	text_json_text(f, "worker", j->worker);
+	text_json_int(f, "count", j->count);
+	text_json_text(f, "reason", j->reason);
 	putc(',', f);
 	text_json_bytes(f, "result", j->result, j->result_len);
-	print_int(f, "blocked_by", j->blocked_by);
+	text_json_int(f, "blocked_by", j->blocked_by);
 }
 
 void
 attempt_print(FILE *f, const struct attempt *a)
 {
 	fprintf(f, "{\"generation\":%" PRId64, a->generation);
-	print_int(f, "attempt", a->attempt);
-	print_int(f, "fence", a->fence);
-	print_text(f, "outcome", a->outcome);
-	print_text(f, "state", a->state);
-	print_time(f, "due", a->due_ms);
-	print_text(f, "zone", a->zone);
-	print_time(f, "started", a->started_ms);
-	print_time(f, "finished", a->finished_ms);
-	print_int(f, "exit", a->exit);
-	print_int(f, "signal", a->signal);
-	print_text(f, "worker", a->worker);
-	print_int(f, "count", a->count);
-	print_text(f, "reason", a->reason);
+	text_json_int(f, "attempt", a->attempt);
+	text_json_int(f, "fence", a->fence);
+	text_json_text(f, "outcome", a->outcome);
+	text_json_text(f, "state", a->state);
+	text_json_time(f, "due", a->due_ms);
+	text_json_text(f, "zone", a->zone);
+	text_json_time(f, "started", a->started_ms);
+	text_json_time(f, "finished", a->finished_ms);
+	text_json_int(f, "exit", a->exit);
+	text_json_int(f, "signal", a->signal);
+	text_json_text(f, "worker", a->worker);
+	text_json_int(f, "count", a->count);
+	text_json_text(f, "reason", a->reason);
 	putc(',', f);
 	text_json_bytes(f, "result", a->result, a->result_len);
 	putc('}', f);

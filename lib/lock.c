@@ -156,11 +156,32 @@ around(struct db *db)
 }
 
 void
-lock_env(struct db *db, const struct lock *l, FILE *f)
+lock_env_fences(struct db *db, int64_t fence, FILE *f)
 {
 	const char *outer = around(db);
 
-	fprintf(f, "Q_LOCK=%s%cQ_FENCE=%" PRId64 "%cQ_LOCKS=%s%s%" PRId64 "%c", l->name, 0, l->fence, 0, outer, *outer != '\0' ? " " : "", l->fence, 0);
+	fprintf(f, "Q_LOCKS=%s%s%" PRId64 "%c", outer, *outer != '\0' ? " " : "", fence, 0);
+}
+
+void
+lock_env(struct db *db, const struct lock *l, FILE *f)
+{
+	fprintf(f, "Q_LOCK=%s%cQ_FENCE=%" PRId64 "%c", l->name, 0, l->fence, 0);
+	lock_env_fences(db, l->fence, f);
+}
+
+bool
+lock_under(struct db *db, int64_t fence)
+{
+	const char *p = around(db);
+	char *end;
+
+	for (;; p = end) {
+		int64_t outer = strtoll(p, &end, 10);
+
+		if (end == p || outer == fence)
+			return end != p;
+	}
 }
 
 int

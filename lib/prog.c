@@ -487,10 +487,11 @@ caught(int sig)
 		prog_signal = sig;
 }
 
+static const int SIGNALS[] = { SIGINT, SIGTERM, SIGHUP };
+
 void
 prog_catch(void)
 {
-	static const int SIGNALS[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction sa = { .sa_handler = caught }, old;
 	sigset_t set;
 
@@ -504,6 +505,19 @@ prog_catch(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+void
+prog_uncatch(void)
+{
+	struct sigaction old;
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++)
+		if (sigaction(SIGNALS[i], NULL, &old) == 0 && old.sa_handler == caught)
+			signal(SIGNALS[i], SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 int
 prog_poll(struct pollfd *p, nfds_t n, int64_t ms)
 {
@@ -512,6 +526,19 @@ prog_poll(struct pollfd *p, nfds_t n, int64_t ms)
 
 	sigemptyset(&none);
 	return ppoll(p, n, ms == -1 ? NULL : &ts, &none);
+}
+
+void
+prog_nap(struct db *db, int64_t version, int64_t ms)
+{
+	struct pollfd hint = { .fd = db_watch(db), .events = POLLIN };
+	int64_t end = when_elapsed() + ms, left, most = ms;
+
+	while (db_data_version(db) == version && prog_signal == 0 && (left = end - when_elapsed()) > 0) {
+		/* The hint comes with a commit's first write, and so before it can be seen: look again soon. */
+		most = prog_poll(&hint, hint.fd != -1, most < left ? most : left) > 0 ? 1 : 2 * most;
+		db_watch_drain(db);
+	}
 }
 
 const char *

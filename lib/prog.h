@@ -87,8 +87,12 @@ bool prog_filter(int option, struct job_filter *);
  */
 extern volatile sig_atomic_t prog_signal;
 void prog_catch(void);
+/* From now on they kill again, also one that has come since: all that is left to do is output, which nobody may be reading. */
+void prog_uncatch(void);
 /* poll(2), at most ms (-1: no limit), during which signals arrive. */
 int prog_poll(struct pollfd *, nfds_t, int64_t ms);
+/* Wait for a commit that is not in `version` (db_data_version()), a signal, or at most ms. */
+void prog_nap(struct db *, int64_t version, int64_t ms);
 
 /* End as a signal that was caught would have it: by SIGINT, so that a shell sees it and stops, too; else 128 + sig. */
 _Noreturn void prog_killed(int sig);

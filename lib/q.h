@@ -98,8 +98,30 @@ bool when_due(const struct when_due *, int64_t *ms, const char **why);
 /* Is this a zone the system knows ("Europe/Berlin", "UTC")?  False: *why. */
 bool when_zone(const char *zone, const char **why);
 
+/*
+ * A zone for many calls: until when_leave(), or another zone, the two functions after it are about it.  To enter it again costs
+ * nothing.  False: *why.
+ */
+bool when_enter(const char *zone, const char **why);
+void when_leave(void);
+/*
+ * What the wall shows at an instant, and the first instant at which it shows that or, if a clock change skips it, more.  Both in
+ * seconds since 1970; those of the wall as if it were UTC.
+ */
+int64_t when_wall(int64_t sec);
+int64_t when_shown(int64_t local);
+
 /* "2026-06-02T12:01:00Z" (whole seconds) or, with millis, "...:00.123Z", into buf; returns buf. */
 char *when_text(char buf[WHEN_TEXT], int64_t ms, bool millis);
+
+/* "2026-06-02T14:01:00+02:00" in a zone that when_zone() knows, into buf; returns buf. */
+char *when_local(char buf[WHEN_TEXT], int64_t ms, const char *zone);
+
+/*
+ * Where the hours or days of a zone begin from `from` on and before `to`: from itself, then each midnight, or each hour on the way
+ * to it.  At most max; returns how many there would be.
+ */
+int when_edges(int64_t from, int64_t to, const char *zone, bool hours, int64_t *edges, int max);
 
 /* "in 2d3h", "4m12s ago", "now": two units at most, for people; returns buf. */
 char *when_relative(char buf[WHEN_TEXT], int64_t ms, int64_t now);
@@ -120,6 +142,10 @@ bool text_int(const char *, int64_t lo, int64_t hi, int64_t *);	/* decimal digit
 
 /* JSON: a string literal; bytes that are not UTF-8 become U+FFFD. */
 void text_json(FILE *, const char *, size_t);
+/* JSON members behind another: ,"name":VALUE; NULL and -1 are null; a time is ,"name_at":TEXT,"name_ms":NUMBER. */
+void text_json_text(FILE *, const char *name, const char *);
+void text_json_int(FILE *, const char *name, int64_t);
+void text_json_time(FILE *, const char *name, int64_t ms);
 
 /*
  * JSON member(s) for bytes that may be anything: "name":VALUE where a JSON object or array
@@ -265,6 +291,13 @@ int job_look(struct db *, int64_t id, struct job_look *);
  */
 int job_paced(struct db *, const char *queue, int64_t now, int64_t *n, int64_t *last_ms);
 
+/*
+ * What keeps the claimable jobs of a queue from being claimed now, by reading alone: it is paused, the entities of all of them are
+ * locked, its rate or a shared one has no token or is blocked, or all places under a concurrency are taken.
+ */
+enum job_held { HELD_NOT, HELD_PAUSED, HELD_LOCK, HELD_RATE, HELD_BUSY };
+int job_held(struct db *, const char *queue, int64_t now, enum job_held *);
+
 /* The job that holds a key.  Q_NOINPUT: none. */
 int job_of_key(struct db *, const char *queue, const char *key, int64_t *id);
 
@@ -330,7 +363,7 @@ int rate_burst(struct db *, const char *name, int64_t *burst);	/* also that; 0: 
 /* ---- hold.c: leases on names, with a fence that never goes back ----------- */
 
 /*
- * Kinds: "lock", "rate", "poll", "backfill" (lib/schema.sql).  All inside db_begin()..db_commit(), leases in ms on the boot clock.
+ * Kinds: "lock", "once", "rate", "poll", "backfill" (lib/schema.sql).  All inside db_begin()..db_commit(), leases in ms on the boot clock.
  * hold_take() asks nobody: the caller has counted.
  */
 int hold_take(struct db *, const char *kind, const char *name, int64_t lease_ms, const char *worker, int64_t now, int64_t *fence);
@@ -377,6 +410,9 @@ void lock_inside(struct lock *);
  */
 void lock_env(struct db *, const struct lock *, FILE *);
 int lock_around(struct db *, const char *name);
+/* The same by fence, and $Q_LOCKS alone: qonce puts the fence of its run there, too. */
+bool lock_under(struct db *, int64_t fence);
+void lock_env_fences(struct db *, int64_t fence, FILE *);
 
 /* Is this the fence of who has it now?  Q_NO. */
 int lock_check(struct db *, const char *name, int64_t fence);
@@ -384,6 +420,54 @@ int lock_check(struct db *, const char *name, int64_t fence);
 int lock_holder(struct db *, const char *name, struct lock_held *);
 /* All locks, by name, each borrowed until the next.  Stops like job_list(). */
 int lock_each(struct db *, int (*each)(const struct lock_held *, void *), void *);
+
+/* ---- once.c: what is to happen once a key ----------------------------------- */
+
+enum once_state {
+	ONCE_ABSENT,
+	ONCE_RUNNING,
+	ONCE_UNKNOWN,		/* it was started, and nobody knows whether it happened */
+	ONCE_DONE,
+	ONCE_FAILED		/* it did not happen, and may be tried again */
+};
+#define ONCE_OUTPUT_MAX (64 * 1024)	/* bytes that are remembered */
+
+struct once {			/* absent text is NULL, absent number -1 */
+	const char *key;
+	enum once_state state;
+	int64_t fence, runs, started_ms, finished_ms, left_ms;	/* left_ms: of the lease */
+	int64_t exit, output_total;
+	const char *worker, *reason;
+	const void *output;
+	size_t output_len;
+};
+
+/* How things stand with a key, by reading alone; borrowed until the next call of any of these. */
+int once_look(struct db *, const char *key, struct once *);
+/* Those that run or are unknown, by key, each borrowed until the next.  Stops like job_list(). */
+int once_each(struct db *, int (*each)(const struct once *, void *), void *);
+
+const char *once_word(const struct once *);	/* "running": its state */
+void once_print(FILE *, const struct once *, int64_t now);	/* all of it as one line of JSON */
+
+/*
+ * The rest inside db_begin()..db_commit(), when the file has its table (db_tables(FOR_QONCE)).  once_start() begins a run, if nothing
+ * has changed since *seen (its state and fence); else Q_NO.
+ */
+int once_start(struct db *, const struct once *seen, int64_t lease_ms, const char *worker, int64_t now, int64_t *fence);
+int once_renew(struct db *, const char *key, int64_t fence, int64_t lease_ms);	/* Q_LOST: its lease is over */
+/* Ends a run, also when its lease is over.  Q_LOST: another run or a decision came after it. */
+struct once_end {
+	enum once_state state;	/* done, failed or unknown */
+	int64_t exit, output_total;
+	const char *reason;
+	const void *output;
+	size_t output_len;
+};
+int once_end(struct db *, const char *key, int64_t fence, const struct once_end *, int64_t now);
+/* What somebody found out: it is done; it is as if it had never been started.  Q_NO: it runs.  Q_NOINPUT: nothing to forget. */
+int once_happened(struct db *, const char *key, const char *worker, int64_t now);
+int once_forget(struct db *, const char *key);
 
 /* ---- setting.c: what people set (qset, qpause) ---------------------------- */
 
@@ -422,6 +506,9 @@ struct queue_set {		/* what is set for a queue; absent numbers -1, absent text "
 	int64_t keys_ms;	/* how long keys are remembered: 0 until settled, INT64_MAX for ever */
 	char limit[65], dead_to[65];
 };
+struct slo;			/* late.h */
+/* The target of a queue, or of a type in it ("QUEUE/TYPE").  Q_NO: none. */
+int setting_slo(struct db *, const char *name, struct slo *);
 /* Read once for each transaction.  Borrowed until the next call. */
 const struct queue_set *setting_queue(struct db *, const char *queue);
 
@@ -485,44 +572,6 @@ int job_queue_known(struct db *, const char *queue, bool *known);
 /* Per queue, by name; blocked counts again those pending or failed jobs that wait for their entity. */
 int job_counts(struct db *, int (*each)(const struct job_count *, void *), void *);
 
-/* ---- ledger.c: reports --------------------------------------------------- */
-
-struct values { int64_t *v; size_t n, cap; };	/* ms, ascending */
-
-struct report {				/* a queue, or a type in it: qlate(1) says what each counts */
-	const char *queue, *type;	/* type "": none, or all of them */
-	size_t queue_len, type_len;	/* for names of other programs */
-	int place;			/* which operand */
-	bool paused;
-	int64_t waiting, oldest_ms;	/* claimable now, and for how long the oldest; -1: none waits */
-	int64_t done, failed, dead;	/* attempts; failed and dead: failed or lost, by what became of the job */
-	int64_t lost;			/* of those two */
-	int64_t deferred, released, superseded;
-	int64_t first, first_done;	/* jobs whose first attempt ended, and was a success */
-	struct values late;		/* due to start, of the attempts that began */
-	struct values run;		/* start to end, of those that ran to it */
-};
-
-struct ledger_want {
-	char *const *queues;		/* none: those with an attempt or something waiting */
-	int nqueues;
-	bool by_type;
-	int64_t from_ms, now;		/* attempts that finished from .. now, both included */
-};
-
-struct ledger { struct report **rows; int n; };
-
-/*
- * Reads the ledger and what waits into rows, in the order of the operands, then by name; a queue that was
- * asked for has one, whatever there is.  No read transaction is longer than a page or an index scan; keeps
- * 16 bytes an attempt of the window.  ledger_free() in any case.
- */
-int ledger_read(struct db *, const struct ledger_want *, struct ledger *);
-void ledger_free(struct ledger *);
-
-/* The exact percentile (1 to 100), by nearest rank: the least value that so many percent are not above; -1: no values. */
-int64_t ledger_rank(const struct values *, int percent);
-
 /* ---- read.c: records from a stream --------------------------------------- */
 
 /*
@@ -546,8 +595,9 @@ int reader_next(struct reader *, char **rec, size_t *n);
 
 /* ---- spool.c: jobs read and not yet added -------------------------------- */
 
+int spool_file(void);			/* an unnamed file in $TMPDIR or /tmp; -1 with errno */
 struct spool { FILE *f; char *buf; size_t cap; };
-int spool_open(struct spool *);		/* an unnamed file in $TMPDIR or /tmp; Q_CREATE with errno */
+int spool_open(struct spool *);		/* Q_CREATE with errno */
 /* Appends a job and where it came from; failures show at spool_rewind(). */
 void spool_put(struct spool *, const struct job_new *, int64_t line);
 /* To the start: for reading what was put, or, after that, for the next batch.  Q_IO with errno. */

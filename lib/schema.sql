@@ -93,6 +93,9 @@ CREATE TABLE IF NOT EXISTS q_attempt(
   result BLOB
 ) STRICT;
 
+-- Runs that say what they produced: reports look for those of a queue that are unusual.
+CREATE INDEX IF NOT EXISTS q_attempt_count ON q_attempt(queue, type, finished_ms, count) WHERE count IS NOT NULL;
+
 -- Finished jobs by queue and state, kept by the triggers below: counting rows would cost with history.
 CREATE TABLE IF NOT EXISTS q_count(
   queue TEXT NOT NULL,
@@ -137,7 +140,7 @@ CREATE TABLE IF NOT EXISTS q_entity(
 -- What is held but for claims, until its lease is over; rows that are over count for nothing, and go with the next hold.
 CREATE TABLE IF NOT EXISTS q_hold(
   kind TEXT NOT NULL,                     -- 'lock': the name is locked (qlock); 'backfill': a qbackfill works on that plan;
-                                          -- 'rate': one of what rate.NAME.concurrency
+                                          -- 'once': a command of qonce runs; 'rate': one of what rate.NAME.concurrency
                                           -- allows; 'poll': a poller waits for the next token of rate.NAME
   name TEXT NOT NULL,
   fence INTEGER NOT NULL,                 -- greater than that of every hold before

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "q.h"
+#include "late.h"
 
 enum { DEAD_TO_MAX = 10 };	/* queues that a dead job passes on its way */
 
@@ -148,21 +148,6 @@ setting_text(char buf[SETTING_TEXT], const struct setting *s)
 
 /* ---- values ---- */
 
-static bool
-is_slo(const char *s)
-{
-	const char *slash = strchr(s, '/'), *why;
-	char limit[32], *end;
-	int64_t ms;
-	double p;
-
-	if (slash == NULL || slash - s >= (int)sizeof limit || strspn(slash + 1, "0123456789.") + 1 != strlen(slash + 1))
-		return false;
-	snprintf(limit, sizeof limit, "%.*s", (int)(slash - s), s);
-	p = strtod(slash + 1, &end);
-	return when_duration(limit, &ms, &why) && ms > 0 && strcmp(end, "%") == 0 && p > 0 && p < 100;
-}
-
 /* "26h", or "by 06:00 Europe/Berlin" */
 static bool
 is_expectation(const char *s, int64_t *ms)
@@ -219,7 +204,7 @@ good_value(enum type type, const char *v, int64_t *number, const char **why)
 		return text_int(v, 1, 1000000, number);
 	case SLO:
 		*why = "is not a target such as 30s/99%";
-		return is_slo(v);
+		return slo_parse(v, &(struct slo){ 0 });
 	case DURATION:
 		if (!when_duration(v, number, why))
 			return false;
@@ -337,6 +322,20 @@ setting_get(struct db *db, const struct setting *set, const char **value, int64_
 	}
 	db_reset(s);
 	return db_status(db) != Q_OK ? db_status(db) : rc;
+}
+
+int
+setting_slo(struct db *db, const char *name, struct slo *slo)
+{
+	struct setting s = { .kind = "queue", .field = "slo" };
+	const char *v;
+	int64_t when;
+	int rc;
+
+	snprintf(s.name, sizeof s.name, "%s", name);
+	if ((rc = setting_get(db, &s, &v, &when)) == Q_OK && !slo_parse(v, slo))	/* of another program's making */
+		return Q_NO;
+	return rc;
 }
 
 int

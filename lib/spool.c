@@ -3,6 +3,7 @@
  * neither the lock nor the memory may wait for it.
  */
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,19 +20,30 @@ struct head {
 
 /* Not tmpfile(3), which does not look at TMPDIR. */
 int
-spool_open(struct spool *s)
+spool_file(void)
 {
 	const char *dir = getenv("TMPDIR");
 	char name[4096];
 	int fd;
 
+	snprintf(name, sizeof name, "%s/q.XXXXXX", dir != NULL && *dir != '\0' ? dir : "/tmp");	/* cut off: no such name */
+	if ((fd = mkstemp(name)) == -1)
+		return -1;
+	unlink(name);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return fd;
+}
+
+int
+spool_open(struct spool *s)
+{
+	int fd = spool_file();
+
 	s->buf = NULL;
 	s->cap = 0;
 	s->f = NULL;
-	snprintf(name, sizeof name, "%s/q.XXXXXX", dir != NULL && *dir != '\0' ? dir : "/tmp");	/* cut off: no such name */
-	if ((fd = mkstemp(name)) == -1)
+	if (fd == -1)
 		return Q_CREATE;
-	unlink(name);
 	if ((s->f = fdopen(fd, "w+")) == NULL) {
 		close(fd);
 		return Q_CREATE;

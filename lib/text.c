@@ -4,6 +4,7 @@
  * Text is UTF-8 whatever the locale says: a cron job has none, and a report must
  * look the same in both places.
  */
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -285,6 +286,36 @@ base64(FILE *f, const unsigned char *p, size_t n)
 		p += take;
 		n -= take;
 	}
+}
+
+void
+text_json_text(FILE *f, const char *name, const char *v)
+{
+	fprintf(f, ",\"%s\":", name);
+	if (v == NULL)
+		fputs("null", f);
+	else
+		text_json(f, v, strlen(v));
+}
+
+void
+text_json_int(FILE *f, const char *name, int64_t v)
+{
+	if (v == -1)
+		fprintf(f, ",\"%s\":null", name);
+	else
+		fprintf(f, ",\"%s\":%" PRId64, name, v);
+}
+
+void
+text_json_time(FILE *f, const char *name, int64_t ms)
+{
+	char text[WHEN_TEXT];
+
+	if (ms == -1)
+		fprintf(f, ",\"%s_at\":null,\"%s_ms\":null", name, name);
+	else
+		fprintf(f, ",\"%s_at\":\"%s\",\"%s_ms\":%" PRId64, name, when_text(text, ms, false), name, ms);
 }
 
 void

@@ -341,6 +341,48 @@ from_wall(int64_t local, int64_t *sec)
 	return false;
 }
 
+static struct {				/* between when_enter() and when_leave() */
+	char zone[ZONE_NAME + 1], *saved;
+} entered;
+
+bool
+when_enter(const char *zone, const char **why)
+{
+	if (strcmp(entered.zone, zone) == 0)
+		return true;
+	when_leave();
+	if (strcmp(zone, "UTC") != 0 && !zone_enter(zone, &entered.saved, why))
+		return false;
+	snprintf(entered.zone, sizeof(entered.zone), "%s", zone);
+	return true;
+}
+
+void
+when_leave(void)
+{
+	const char *why;
+
+	if (*entered.zone != '\0' && strcmp(entered.zone, "UTC") != 0)
+		zone_leave(entered.saved, &why);	/* no memory: who asks for a zone sets TZ anew */
+	*entered.zone = '\0';
+}
+
+int64_t
+when_wall(int64_t sec)
+{
+	return strcmp(entered.zone, "UTC") == 0 ? sec : wall(sec);
+}
+
+int64_t
+when_shown(int64_t local)
+{
+	int64_t sec = local;
+
+	if (strcmp(entered.zone, "UTC") != 0)
+		from_wall(local, &sec);
+	return sec;
+}
+
 /* ---- instants ------------------------------------------------------------ */
 
 /* Exactly n digits. */
@@ -614,6 +656,46 @@ when_text(char buf[WHEN_TEXT], int64_t ms, bool millis)
 	n = strftime(buf, WHEN_TEXT - 5, "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(buf + n, WHEN_TEXT - n, millis ? ".%03dZ" : "Z", (int)(ms % 1000 + 1000) % 1000);
 	return buf;
+}
+
+char *
+when_local(char buf[WHEN_TEXT], int64_t ms, const char *zone)
+{
+	char *saved;
+	const char *why;
+	int64_t sec = ms / 1000 - (ms % 1000 < 0), off;
+	unsigned min;
+
+	if (!zone_enter(zone, &saved, &why))
+		return when_text(buf, ms, false);
+	off = (wall(sec) - sec) / 60;
+	zone_leave(saved, &why);
+	min = (unsigned)(off < 0 ? -off : off) % (24 * 60);
+	when_text(buf, (sec + off * 60) * 1000, false);
+	if (off != 0 || strcmp(zone, "UTC") != 0)
+		snprintf(buf + strlen(buf) - 1, 8, "%c%02u:%02u", off < 0 ? '-' : '+', min / 60, min % 60);
+	return buf;
+}
+
+int
+when_edges(int64_t from, int64_t to, const char *zone, bool hours, int64_t *edges, int max)
+{
+	const int64_t hour = 3600000;
+	struct when_due midnight = { .at = "00:00", .zone = zone };
+	int64_t at = from, next;
+	const char *why;
+	int n = 0;
+
+	while (at < to) {
+		if (n < max)
+			edges[n] = at;
+		n++;
+		midnight.base = at + 1;
+		if (!when_due(&midnight, &next, &why))
+			break;
+		at = hours ? next - (next - at - 1) / hour * hour : next;
+	}
+	return n;
 }
 
 /* ---- clocks -------------------------------------------------------------- */

@@ -12,7 +12,7 @@ listed() { (cd "$1" && find . -type f | sort); }
 progs=$(sed -n 's/^PROGS = //p' house/Makefile | tr ' ' '\n' | sort)
 want=$(for p in $progs; do echo "./bin/$p"; done
 	for p in $progs; do echo "./share/man/man1/$p.1"; done | sort
-	printf './share/man/man5/%s.5\n' qhook qpoll
+	for f in house/man/*.5; do echo "./share/man/man5/${f##*/}"; done
 	echo ./share/man/man7/q.7)
 
 plan 19

@@ -129,7 +129,7 @@ for my $letter (sort keys %letters) {
 # ---- names ------------------------------------------------------------------
 
 my %word = map { $_ => 1 } qw(query queue queues queued queueing quick quicker quickly quickstart quiet quit quite quarter question quota quote quotes quoted);
-for my $file ('README', map { "man/$_" } 'q.7', 'qpoll.5', map { "$_.1" } @progs) {
+for my $file ('README', map { "man/$_" } 'q.7', 'qcron.5', 'qpoll.5', map { "$_.1" } @progs) {
 	my %seen = map { $_ => 1 } slurp("$top/$file") =~ /(?<![\w.\/\\-])(q[a-z]+)\b(?!\.)/g;
 	is(join(' ', sort grep { !$is_prog{$_} && !$word{$_} } keys %seen), '', "$file names no program that is not there");
 }
@@ -138,7 +138,7 @@ is(join(' ', $q7 =~ /^\.It (\d+(?: , \d+)?)$/mg), join(' ', map { s/ and/ ,/r } 
     'README and q(7) list the same exit statuses');
 
 # Double-quoted on a command line of qwork they would be expanded too early.
-unlike(slurp("$top/$_"), qr/"\$Q_/, "$_ shows no double-quoted \$Q_") for 'README', map { "man/$_" } 'q.7', 'qpoll.5', map { "$_.1" } @progs;
+unlike(slurp("$top/$_"), qr/"\$Q_/, "$_ shows no double-quoted \$Q_") for 'README', map { "man/$_" } 'q.7', 'qcron.5', 'qpoll.5', map { "$_.1" } @progs;
 
 SKIP: {
 	skip 'mandoc is not installed', 1 if !$mandoc;
@@ -213,6 +213,7 @@ tail -n 1 claims | qfail --dead -m refused -
 head -n 3 claims | qfail --release -
 sqlite3 shop.db 'PRAGMA journal_mode=WAL; CREATE TABLE orders(id, name)' >made
 qinit --into shop.db
+echo 'nightly 30 2 * * * tz=Europe/Berlin reports' >srv/table
 printf '#!/bin/sh\ncat >>"$0.got"\n' | tee srv/import >srv/load
 chmod +x srv/*
 (umask 077; echo secret | tee srv/partner.key >partner.key)

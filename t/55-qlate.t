@@ -49,6 +49,7 @@ for (rows("SELECT queue, type, ready_ms FROM q_job WHERE state IN ('pending', 'f
 	$r->{n}{waiting}++;
 	$r->{oldest} = $now - $ready if !defined $r->{oldest} || $now - $ready > $r->{oldest};
 }
+row(@$_) for rows("SELECT DISTINCT queue, type FROM q_job WHERE state = 'claimed'");
 # The least value that at least p percent do not exceed.
 sub rank {
 	my ($p, @v) = @_;
@@ -70,6 +71,23 @@ for my $queue (sort keys %row) {
 }
 END
 truth() { perl truth.pl "$@"; }
+# tsv: the row of each object of qlate -j, by tabs; what is absent is empty, the last field is "paused: why".
+cat >tsv.pl <<'END'
+use strict;
+use warnings;
+my @names = qw(queue type waiting oldest_wait_ms done failed dead deferred first_percent final_percent late_p50_ms late_p95_ms late_p99_ms
+    late_max_ms run_p50_ms run_p95_ms);
+while (my $line = <>) {
+	my %v;
+	for (@names, qw(paused pause_reason)) {
+		$line =~ /[{,]"$_":(?:"((?:[^"\\]|\\.)*)"|([^,}]*))/ or die "$_: $line";
+		$v{$_} = $1 // ($2 eq 'null' ? '' : $2);
+	}
+	my $note = $v{paused} ne 'true' ? '' : $v{pause_reason} eq '' ? 'paused' : "paused: $v{pause_reason}";
+	print join("\t", @v{@names}, $note), "\n";
+}
+END
+tsv() { qlate -j "$@" >json && perl tsv.pl json; }
 
 # ---- usage ----
 
@@ -94,18 +112,18 @@ exits 78 'no queue file' sh -c 'echo text >text; qlate -d text'
 
 # ---- nothing ----
 
-exits 0 'an empty file' qlate
+exits 0 'an empty file' tsv
 is "$(cat out err)" '' '... has nothing to tell'
 exits 0 '... in JSON' qlate -j
 is "$(cat out err)" '' '... likewise'
 is "$(terminal 80 qlate)" '24h to 2026-06-02T12:00:00Z: no attempts, nothing waits' '... and says so on a terminal'
 is "$(terminal 80 'qlate --since 1d12h')" '1d12h to 2026-06-02T12:00:00Z: no attempts, nothing waits' '... for the window that was given'
-exits 0 'a queue that nobody knows' qlate ghost
+exits 0 'a queue that nobody knows' tsv ghost
 is "$(cat out)" "$(row ghost _ 0 _ 0 0 0 0 _ _ _ _ _ _ _ _ _)" '... has a row of zeros'
-exits 0 '... by type' qlate --types ghost
+exits 0 '... by type' tsv --types ghost
 is "$(cat out)" "$(row ghost _ 0 _ 0 0 0 0 _ _ _ _ _ _ _ _ _)" '... the same'
 exits 0 '... in JSON' qlate -j ghost
-is "$(cat out)" '{"queue":"ghost","type":null,"since_at":"2026-06-01T12:00:00Z","since_ms":1780315200000,"now_at":"2026-06-02T12:00:00Z","now_ms":1780401600000,"waiting":0,"oldest_wait_ms":null,"done":0,"failed":0,"dead":0,"deferred":0,"lost":0,"released":0,"superseded":0,"first_attempts":0,"first_done":0,"first_percent":null,"final_percent":null,"late_p50_ms":null,"late_p95_ms":null,"late_p99_ms":null,"late_max_ms":null,"run_p50_ms":null,"run_p95_ms":null,"late_count":0,"run_count":0,"paused":false,"pause_reason":null}' \
+is "$(cat out)" '{"queue":"ghost","type":null,"since_at":"2026-06-01T12:00:00Z","since_ms":1780315200000,"now_at":"2026-06-02T12:00:00Z","now_ms":1780401600000,"waiting":0,"oldest_wait_ms":null,"claimed":0,"done":0,"failed":0,"dead":0,"deferred":0,"lost":0,"released":0,"superseded":0,"first_attempts":0,"first_done":0,"first_percent":null,"final_percent":null,"late_p50_ms":null,"late_p95_ms":null,"late_p99_ms":null,"late_max_ms":null,"run_p50_ms":null,"run_p95_ms":null,"done_per_hour":0.0,"late":null,"ontime_percent":null,"burn_1h":null,"burn_6h":null,"late_count":0,"run_count":0,"target_ms":null,"target_percent":null,"target_count":null,"slo":null,"why":null,"paused":false,"pause_reason":null}' \
     '... zeros and nulls'
 
 # ---- each outcome ----
@@ -115,8 +133,8 @@ while IFS=@ read -r name attempt outcome state want; do
 	fresh
 	echo "mail - $attempt -20000 -15000 -8000 $outcome $state" | ledger
 	# shellcheck disable=SC2086
-	is "$(qlate)" "$(row mail _ 0 _ $want _)" "an attempt that was $name"
-	is "$(qlate)" "$(truth $noon 86400000 0)" '... as the other computation has it'
+	is "$(tsv)" "$(row mail _ 0 _ $want _)" "an attempt that was $name"
+	is "$(tsv)" "$(truth $noon 86400000 0)" '... as the other computation has it'
 done <<'END'
 done@1@done@done@1 0 0 0 100.0 100.0 5000 5000 5000 5000 7000 7000
 done, not the first@2@done@done@1 0 0 0 _ 100.0 5000 5000 5000 5000 7000 7000
@@ -131,18 +149,18 @@ superseded: never begun@1@superseded@done@0 0 0 0 _ _ _ _ _ _ _ _
 END
 fresh
 echo 'mail - 1 -20000 -15000 -8000 exploded done' | ledger
-is "$(qlate)" '' 'an outcome of another program is no attempt of ours'
+is "$(tsv)" '' 'an outcome of another program is no attempt of ours'
 
 # A clock that was set back in between makes no negative times.
 fresh
 ledger <<'END'
 mail - 1 -10000 -20000 -30000 done done
 END
-is "$(qlate)" "$(row mail _ 0 _ 1 0 0 0 100.0 100.0 0 0 0 0 0 0 _)" 'started before it was due, finished before it started: 0'
+is "$(tsv)" "$(row mail _ 0 _ 1 0 0 0 100.0 100.0 0 0 0 0 0 0 _)" 'started before it was due, finished before it started: 0'
 fresh
 write "INSERT INTO q_attempt(job, generation, attempt, fence, queue, type, due_ms, started_ms, finished_ms, outcome, state)
  VALUES(1, 1, 1, 1, 'mail', '', -9223372036854775808, 9223372036854775807, $noon, 'done', 'done')"
-is "$(qlate | cut -f11)" 9223372036854775807 'times of another program that no difference holds'
+is "$(tsv | cut -f11)" 144115188075855871 'times of another program that no difference holds'
 
 # ---- a ledger made by hand ----
 
@@ -172,66 +190,72 @@ qadd -q other x
 claim other >taken
 write "UPDATE q_job SET due_ms = due_ms - 252000, ready_ms = due_ms - 252000 WHERE type = 'push'"
 qpause webhooks 'provider is down'
-exits 0 'a report' qlate
+exits 0 'a report' tsv
 is "$(cat out)" "$(row mail _ 0 _ 4 2 1 2 60.0 80.0 1000 252000 252000 252000 1000 20000 _
+row other _ 0 _ 0 0 0 0 _ _ _ _ _ _ _ _ _
 row webhooks _ 3 252000 1 0 0 0 100.0 100.0 300 300 300 300 10 10 paused:~provider~is~down)" \
     'a queue a row: attempts, shares, lateness, time at work, what waits'
 is "$(awk -F'\t' '{ print NF }' out | sort -u)" 17 '... of seventeen fields'
 is "$(sed 's/paused.*//' out)" "$(truth $noon 86400000 0)" '... as the other computation has it'
-exits 0 '--types' qlate --types
+exits 0 '--types' tsv --types
 is "$(cat out)" "$(row mail _ 0 _ 0 1 1 0 0.0 0.0 1000 252000 252000 252000 8000 8000 _
 row mail news 0 _ 1 0 0 2 100.0 100.0 0 1000 1000 1000 20000 20000 _
 row mail reset 0 _ 3 1 0 0 66.6 100.0 250 63000 63000 63000 1000 2000 _
+row other _ 0 _ 0 0 0 0 _ _ _ _ _ _ _ _ _
 row webhooks _ 2 0 1 0 0 0 100.0 100.0 300 300 300 300 10 10 paused:~provider~is~down
 row webhooks push 1 252000 0 0 0 0 _ _ _ _ _ _ _ _ paused:~provider~is~down)" '... a row for each type'
 is "$(sed 's/paused.*//' out)" "$(truth $noon 86400000 1)" '... as the other computation has it'
-exits 0 'queues that are named' qlate webhooks ghost delayed webhooks mail
+exits 0 'queues that are named' tsv webhooks ghost delayed webhooks mail
 is "$(cut -f1,3,5 out | tr '\t\n' ' ,')" 'webhooks 3 1,ghost 0 0,delayed 0 0,mail 0 4,' '... in that order, each once, whatever there is'
-exits 0 '... by type' qlate --types webhooks other
+exits 0 '... by type' tsv --types webhooks other
 is "$(cut -f1,2,3 out | tr '\t\n' ' ,')" 'webhooks  2,webhooks push 1,other  0,' '... claimed, delayed and blocked jobs do not wait'
 exits 0 'JSON' qlate -j webhooks mail
-is "$(cat out)" '{"queue":"webhooks","type":null,"since_at":"2026-06-01T12:00:00Z","since_ms":1780315200000,"now_at":"2026-06-02T12:00:00Z","now_ms":1780401600000,"waiting":3,"oldest_wait_ms":252000,"done":1,"failed":0,"dead":0,"deferred":0,"lost":0,"released":0,"superseded":0,"first_attempts":1,"first_done":1,"first_percent":100.0,"final_percent":100.0,"late_p50_ms":300,"late_p95_ms":300,"late_p99_ms":300,"late_max_ms":300,"run_p50_ms":10,"run_p95_ms":10,"late_count":1,"run_count":1,"paused":true,"pause_reason":"provider is down"}
-{"queue":"mail","type":null,"since_at":"2026-06-01T12:00:00Z","since_ms":1780315200000,"now_at":"2026-06-02T12:00:00Z","now_ms":1780401600000,"waiting":0,"oldest_wait_ms":null,"done":4,"failed":2,"dead":1,"deferred":2,"lost":1,"released":1,"superseded":1,"first_attempts":5,"first_done":3,"first_percent":60.0,"final_percent":80.0,"late_p50_ms":1000,"late_p95_ms":252000,"late_p99_ms":252000,"late_max_ms":252000,"run_p50_ms":1000,"run_p95_ms":20000,"late_count":9,"run_count":6,"paused":false,"pause_reason":null}' \
+is "$(cat out)" '{"queue":"webhooks","type":null,"since_at":"2026-06-01T12:00:00Z","since_ms":1780315200000,"now_at":"2026-06-02T12:00:00Z","now_ms":1780401600000,"waiting":3,"oldest_wait_ms":252000,"claimed":0,"done":1,"failed":0,"dead":0,"deferred":0,"lost":0,"released":0,"superseded":0,"first_attempts":1,"first_done":1,"first_percent":100.0,"final_percent":100.0,"late_p50_ms":300,"late_p95_ms":300,"late_p99_ms":300,"late_max_ms":300,"run_p50_ms":10,"run_p95_ms":10,"done_per_hour":0.0,"late":null,"ontime_percent":null,"burn_1h":null,"burn_6h":null,"late_count":1,"run_count":1,"target_ms":null,"target_percent":null,"target_count":null,"slo":null,"why":"paused","paused":true,"pause_reason":"provider is down"}
+{"queue":"mail","type":null,"since_at":"2026-06-01T12:00:00Z","since_ms":1780315200000,"now_at":"2026-06-02T12:00:00Z","now_ms":1780401600000,"waiting":0,"oldest_wait_ms":null,"claimed":0,"done":4,"failed":2,"dead":1,"deferred":2,"lost":1,"released":1,"superseded":1,"first_attempts":5,"first_done":3,"first_percent":60.0,"final_percent":80.0,"late_p50_ms":1000,"late_p95_ms":252000,"late_p99_ms":252000,"late_max_ms":252000,"run_p50_ms":1000,"run_p95_ms":20000,"done_per_hour":0.2,"late":null,"ontime_percent":null,"burn_1h":null,"burn_6h":null,"late_count":9,"run_count":6,"target_ms":null,"target_percent":null,"target_count":null,"slo":null,"why":null,"paused":false,"pause_reason":null}' \
     '... the same with names'
 is "$(jq -r '.queue + " " + (.since_at | fromdate | tostring)' out | tr '\n' ' ')" 'webhooks 1780315200 mail 1780315200 ' '... as jq reads it'
 is "$(qlate -j --types mail | jq -c '[.type, .late_count]' | tr '\n' ' ')" '[null,2] ["news",3] ["reset",4] ' '... by type'
 qpause --all 'disk is full'
-is "$(qlate | cut -f1,17 | tr '\t\n' ' ,')" 'mail paused: disk is full,webhooks paused: provider is down,' 'all queues paused: the reason of all, unless there is one of its own'
+is "$(tsv | cut -f1,17 | tr '\t\n' ' ,')" 'mail paused: disk is full,other paused: disk is full,webhooks paused: provider is down,' 'all queues paused: the reason of all, unless there is one of its own'
 qpause webhooks ''
-is "$(qlate webhooks | cut -f17)" 'paused: disk is full' '... that says something'
+is "$(tsv webhooks | cut -f17)" 'paused: disk is full' '... that says something'
 qpause --all
-is "$(qlate | cut -f1,17 | tr '\t\n' ' ,')" 'mail paused,webhooks paused,' '... without a reason'
+is "$(tsv | cut -f1,17 | tr '\t\n' ' ,')" 'mail paused,other paused,webhooks paused,' '... without a reason'
 is "$(qlate -j mail | jq -c '[.paused, .pause_reason]')" '[true,null]' '... in JSON'
 qpause -r webhooks 2>err
 qpause -r --all
 qset queue.mail.rate=1/s
-is "$(qlate | cut -f17 | tr -d '\n')" '' 'a limit is no pause'
+is "$(tsv | cut -f17 | tr -d '\n')" '' 'a limit is no pause'
 
 # ---- for people ----
 
 qpause webhooks 'provider is down, call +49 30 1234'
 is "$(terminal 120 qlate)" '24h to 2026-06-02T12:00:00Z; P50 to MAX: lateness; RUN: time at work
-QUEUE    WAIT OLDEST DONE FAIL DEAD DEFER FIRST% FINAL%   P50   P95   P99   MAX  RUN RUN95 NOTE
-mail        0      -    4    2    1     2   60.0   80.0  1.0s 4m12s 4m12s 4m12s 1.0s   20s
-webhooks    3  4m12s    1    0    0     0  100.0  100.0 300ms 300ms 300ms 300ms 10ms  10ms paused: provider is down, ...' 'a terminal of 120 columns'
+QUEUE    WAIT OLDEST CLAIMED DONE FAIL DEAD DEFER FIRST% FINAL%   P50   P95   P99   MAX  RUN RUN95 DONE/H WHY
+mail        0      -       0    4    2    1     2   60.0   80.0  1.0s 4m12s 4m12s 4m12s 1.0s   20s    0.2
+other       0      -       1    0    0    0     0      -      -     -     -     -     -    -     -    0.0
+webhooks    3  4m12s       0    1    0    0     0  100.0  100.0 300ms 300ms 300ms 300ms 10ms  10ms    0.0 paused' 'a terminal of 120 columns'
 is "$(terminal 80 qlate)" '24h to 2026-06-02T12:00:00Z; P50 to MAX: lateness; RUN: time at work
-QUEUE    WAIT OLDEST DONE FAIL DEAD FIRST% FINAL%   P50   P95   P99   MAX NOTE
-mail        0      -    4    2    1   60.0   80.0  1.0s 4m12s 4m12s 4m12s
-webhooks    3  4m12s    1    0    0  100.0  100.0 300ms 300ms 300ms 300ms paused' '... of 80'
+QUEUE    WAIT OLDEST DONE FAIL DEAD FIRST% FINAL%   P95   P99   MAX WHY
+mail        0      -    4    2    1   60.0   80.0 4m12s 4m12s 4m12s
+other       0      -    0    0    0      -      -     -     -     -
+webhooks    3  4m12s    1    0    0  100.0  100.0 300ms 300ms 300ms paused' '... of 80'
 is "$(terminal 80 'qlate --types mail')" '24h to 2026-06-02T12:00:00Z; P50 to MAX: lateness; RUN: time at work
 QUEUE TYPE  WAIT OLDEST DONE FAIL DEAD FIRST% FINAL%   P50   P95   P99   MAX
 mail  -        0      -    0    1    1    0.0    0.0  1.0s 4m12s 4m12s 4m12s
 mail  news     0      -    1    0    0  100.0  100.0    0s  1.0s  1.0s  1.0s
 mail  reset    0      -    3    1    0   66.6  100.0 250ms 1m03s 1m03s 1m03s' '... by type'
 is "$(terminal 50 qlate)" '24h to 2026-06-02T12:00:00Z
-QUEUE    WAIT OLDEST DONE FAIL DEAD   P95 NOTE
-mail        0      -    4    2    1 4m12s
-webhooks    3  4m12s    1    0    0 300ms paused' '... of 50'
+QUEUE    WAIT OLDEST DONE DEAD   P95 WHY
+mail        0      -    4    1 4m12s
+other       0      -    0    0     -
+webhooks    3  4m12s    1    0 300ms paused' '... of 50'
 is "$(terminal 20 qlate)" '24h to 2026-06-02T12:00:00Z
-QUEUE  WAIT OLDEST FAIL DEAD NOTE
-mail      0      -    2    1
-web...    3  4m12s    0    0 paused' '... of 20, which is too few'
-is "$(terminal 50 'COLUMNS=120 qlate mail' | sed -n 2p)" 'QUEUE WAIT OLDEST DONE FAIL DEAD DEFER FIRST% FINAL%  P50   P95   P99   MAX  RUN RUN95' 'COLUMNS says otherwise'
+QUEUE  WAIT OLDEST DEAD WHY
+mail      0      -    1
+other     0      -    0
+web...    3  4m12s    0 paused' '... of 20, which is too few'
+is "$(terminal 50 'COLUMNS=120 qlate mail' | sed -n 2p)" 'QUEUE WAIT OLDEST CLAIMED DONE FAIL DEAD DEFER FIRST% FINAL%  P50   P95   P99   MAX  RUN RUN95 DONE/H    TREND' 'COLUMNS says otherwise'
 is "$(terminal 80 'qlate -j mail' | cut -c1-16)" '{"queue":"mail",' 'JSON on a terminal stays JSON'
 fresh
 qadd -q a-queue-whose-name-is-longer-than-a-column-likes x
@@ -239,15 +263,15 @@ qadd -q -t "$(printf 'type \303\274ber \342\200\256alles')" mail x
 ledger <<'END'
 mail - 1 -8640000000 -250 0 done done
 END
-is "$(terminal 100 'qlate --types' | tail -n 4)" 'QUEUE            TYPE             WAIT OLDEST DONE FAIL DEAD FIRST% FINAL%    P95    P99    MAX
-a-queue-whose... -                   1     0s    0    0    0      -      -      -      -      -
-mail             -                   0      -    1    0    0  100.0  100.0 99d23h 99d23h 99d23h
-mail             type über ...       1     0s    0    0    0      -      -      -      -      -' 'long names are cut a little, then columns go'
-is "$(terminal 48 'qlate --types' | tail -n 4)" 'QUEUE            TYPE      WAIT OLDEST FAIL DEAD
-a-queue-whose... -            1     0s    0    0
-mail             -            0      -    0    0
-mail             type ü...    1     0s    0    0' '... then names are cut to what remains'
-is "$(terminal 200 'qlate --types' | tail -n 1)" 'mail                                             type über \u{202e}alles    1     0s    0    0    0     0      -      -      -      -      -      -     -     -' \
+is "$(terminal 100 'qlate --types' | tail -n 4)" 'QUEUE            TYPE             WAIT OLDEST DONE FAIL DEAD FIRST% FINAL%    P95    P99 WHY
+a-queue-whose... -                   1     0s    0    0    0      -      -      -      - backlog
+mail             -                   0      -    1    0    0  100.0  100.0 99d23h 99d23h
+mail             type über ...       1     0s    0    0    0      -      -      -      - backlog' 'long names are cut a little, then columns go'
+is "$(terminal 48 'qlate --types' | tail -n 4)" 'QUEUE          TYPE   WAIT OLDEST DEAD WHY
+a-queue-who... -         1     0s    0 backlog
+mail           -         0      -    0
+mail           typ...    1     0s    0 backlog' '... then names are cut to what remains'
+is "$(terminal 200 'qlate --types' | tail -n 1)" 'mail                                             type über \u{202e}alles    1     0s       0    0    0    0     0      -      -      -      -      -      -     -     -    0.0 -------- backlog' \
     '... and nothing where there is room'
 
 # ---- percentiles ----
@@ -260,11 +284,11 @@ many() {
 		"$1" "$2" $noon >many.sql
 	write "$(cat many.sql)"
 }
-ranks() { qlate mail | cut -f11-16 | tr '\t' ' '; }
+ranks() { tsv mail | cut -f11-16 | tr '\t' ' '; }
 while read -r n want; do
 	fresh
 	many "$n" '($_ * 37) % 1009'		# each value once, in no order; multiples of 37 go round 1009
-	is "$(qlate)" "$(truth $noon 86400000 0)" "$n values: as the other computation has it"
+	is "$(tsv)" "$(truth $noon 86400000 0)" "$n values: as the other computation has it"
 	[ -z "$want" ] || { fresh; many "$n" "$n + 1 - \$_"; is "$(ranks)" "$want" "... of $n .. 1: $want"; }
 done <<'END'
 0
@@ -285,14 +309,14 @@ END
 for seed in 1 2 3 4 5 6; do
 	fresh
 	many "$((seed * seed * 59))" "srand($seed) if \$_ == 1; int(exp rand 9)"
-	is "$(qlate)" "$(truth $noon 86400000 0)" "random values, seed $seed: as the other computation has it"
+	is "$(tsv)" "$(truth $noon 86400000 0)" "random values, seed $seed: as the other computation has it"
 done
 
 # Percentages are cut: only all are 100.0.
 fresh
 many 1999 0
 echo 'mail - 1 0 0 0 failed dead' | ledger
-is "$(qlate | cut -f9,10)" "$(printf '99.9\t99.9')" '1999 of 2000 are not all'
+is "$(tsv | cut -f9,10)" "$(printf '99.9\t99.9')" '1999 of 2000 are not all'
 is "$(qlate -j | jq -c '[.first_percent, .final_percent]')" '[99.9,99.9]' '... in JSON'
 
 # ---- the window ----
@@ -306,7 +330,7 @@ d - 1 -3600000 -3600000 -3600000 done done
 e - 1 -9000000 -9000000 0 done done
 f - 1 0 0 1 done done
 END
-seen() { qlate "$@" | cut -f1 | tr -d '\n'; }
+seen() { tsv "$@" | cut -f1 | tr -d '\n'; }
 is "$(seen)" bcde 'the last 24 hours, to the millisecond, by the end of an attempt'
 is "$(seen --since 1d)" bcde '... 1d is the same'
 is "$(seen --since 1h)" de 'the last hour'
@@ -332,10 +356,10 @@ perl -e 'my $n = 1780401600000; my @v;
 	print "INSERT INTO q_attempt(job, generation, attempt, fence, queue, type, due_ms, started_ms, finished_ms, outcome, state)
 	 SELECT rowid, 1, 1, 1, q, \x27\x27, ms, ms, ms, \x27done\x27, \x27done\x27 FROM v ORDER BY rowid;"' >steps.sql
 write "$(cat steps.sql)"
-is "$(qlate --since 1h | cut -f1,5)" "$(printf 'seen\t761')" 'a clock that was wrong for a while hides nothing'
-is "$(qlate --since 12h | cut -f1,5)" "$(printf 'back\t2500\nseen\t761')" '... nor shows what is not in the window'
-is "$(qlate)" "$(truth $noon 86400000 0)" '... as the other computation has it'
-is "$(Q_NOW=2026-06-03T12:00:00Z qlate | cut -f1,5)" "$(printf 'tomorrow\t1200')" '... what lies ahead is told when the clock gets there'
+is "$(tsv --since 1h | cut -f1,5)" "$(printf 'seen\t761')" 'a clock that was wrong for a while hides nothing'
+is "$(tsv --since 12h | cut -f1,5)" "$(printf 'back\t2500\nseen\t761')" '... nor shows what is not in the window'
+is "$(tsv)" "$(truth $noon 86400000 0)" '... as the other computation has it'
+is "$(Q_NOW=2026-06-03T12:00:00Z tsv | cut -f1,5)" "$(printf 'tomorrow\t1200')" '... what lies ahead is told when the clock gets there'
 
 # ---- what waits ----
 
@@ -344,17 +368,17 @@ for p in 0 1 2 3 4 5 6 7 8 9; do
 	Q_NOW=2026-06-02T11:59:5$p.000Z qadd -q -p $p each x
 	qadd -q -p $p -t even$((p % 2)) each x
 done
-is "$(qlate)" "$(row each _ 20 10000 0 0 0 0 _ _ _ _ _ _ _ _ _)" 'waiting: all priorities'
-is "$(qlate --types | cut -f2-4 | tr '\t\n' ' ,')" ' 10 10000,even0 5 0,even1 5 0,' '... and types'
+is "$(tsv)" "$(row each _ 20 10000 0 0 0 0 _ _ _ _ _ _ _ _ _)" 'waiting: all priorities'
+is "$(tsv --types | cut -f2-4 | tr '\t\n' ' ,')" ' 10 10000,even0 5 0,even1 5 0,' '... and types'
 fresh
 # Pages of 1,000 end among rows that are level, in two priorities.
 perl -e 'for (1 .. 5000) { printf qq({"queue":"%s","type":"t%d","priority":%d,"due_ms":%d,"payload":"x"}\n), $_ % 5 ? "big" : "small",
 	$_ % 7, $_ % 3 ? 5 : 6, 1780401600000 - ($_ % 4 ? 1 : $_) }' | qadd -q --jsonl
 seq 100 | qadd -q --in 1ms --lines big
 claim big 500 >taken
-is "$(qlate | cut -f1-4)" "$(truth $noon 86400000 0 | cut -f1-4)" 'thousands wait: as the other computation has it'
-is "$(qlate --types)" "$(truth $noon 86400000 1)" '... by type'
-is "$(qlate --types big | awk '{ n += $3 } END { print n }')" 3500 '... none missing, none twice'
+is "$(tsv | cut -f1-4)" "$(truth $noon 86400000 0 | cut -f1-4)" 'thousands wait: as the other computation has it'
+is "$(tsv --types)" "$(truth $noon 86400000 1)" '... by type'
+is "$(tsv --types big | awk '{ n += $3 } END { print n }')" 3500 '... none missing, none twice'
 
 # ---- random ledgers, everything at once ----
 
@@ -387,8 +411,8 @@ for seed in 1 2 3; do
 	write "$(cat random.sql)"
 	perl -e 'srand $ARGV[0]; printf qq({"queue":"q%d","type":"t%d","priority":%d,"due_ms":%d,"payload":"x"}\n), rand 9, rand 4, rand 10,
 		1780401600000 + 100000 - int rand 500000 for 1 .. 300' $seed | qadd -q --jsonl
-	is "$(qlate)" "$(truth $noon 86400000 0)" "a random ledger, seed $seed"
-	is "$(qlate --types --since 90m)" "$(truth $noon 5400000 1)" '... by type, over 90 minutes'
+	is "$(tsv)" "$(truth $noon 86400000 0)" "a random ledger, seed $seed"
+	is "$(tsv --types --since 90m)" "$(truth $noon 5400000 1)" '... by type, over 90 minutes'
 	qlate -j >out
 	is "$(jq -s 'map(.done + .failed + .dead + .deferred + .released + .superseded) | add' out)" \
 	    "$(sql "SELECT count(*) FROM q_attempt WHERE finished_ms BETWEEN $noon - 86400000 AND $noon")" '... no attempt is forgotten or counted twice'
@@ -423,9 +447,9 @@ qfail --release "$(claim mail)"
 qadd -q mail gone
 claim mail 2 >words
 Q_BOOT=b2:1 qclaim mail >again		# another boot: both claims are lost, one job is taken again
-is "$(qlate mail)" "$(truth 1780401605000 86400000 0)" 'a real ledger, as the other computation has it'
-is "$(qlate mail)" "$(row mail _ 1 0 2 3 2 1 28.5 50.0 2500 2500 2500 2500 0 2500 _)" '... and by hand'
-is "$(qlate --types mail | cut -f2,5-10 | tr '\t\n' ' ,')" ' 1 2 1 0 25.0 50.0,news 0 0 1 0 0.0 0.0,reset 1 1 0 1 50.0 100.0,' '... by type'
+is "$(tsv mail)" "$(truth 1780401605000 86400000 0)" 'a real ledger, as the other computation has it'
+is "$(tsv mail)" "$(row mail _ 1 0 2 3 2 1 28.5 50.0 2500 2500 2500 2500 0 2500 _)" '... and by hand'
+is "$(tsv --types mail | cut -f2,5-10 | tr '\t\n' ' ,')" ' 1 2 1 0 25.0 50.0,news 0 0 1 0 0.0 0.0,reset 1 1 0 1 50.0 100.0,' '... by type'
 
 # ---- names of other programs ----
 
@@ -437,15 +461,19 @@ write "INSERT INTO q_attempt(job, generation, attempt, fence, queue, type, due_m
  UNION ALL SELECT 4, 1, 1, 1, CAST(x'62' AS TEXT), '', $noon, $noon, $noon, 'done', 'done'
  UNION ALL SELECT 5, 1, 1, 1, CAST(x'620063' AS TEXT), '', $noon, $noon, $noon, 'done', 'done';
  INSERT INTO q_job(queue, type, event_ms, due_ms, ready_ms, added_ms) VALUES(CAST(x'1b5b33316dff0a0941' AS TEXT), CAST(x'e280ae7c' AS TEXT), 1, 1, 1, 1)"
-exits 0 'names with all bytes' qlate --types
-is "$(cut -f1-3,5 out)" "$(printf '%s\n' '\x1b[31m\xff\n\tA	\xe2\x80\xae|	1	1' "$(perl -e 'print "a" x 300')		0	1" 'b		0	1' 'b\x00		0	1' 'b\x00c		0	1')" '... are made safe and kept apart'
+exits 0 'names with all bytes' tsv --types
+is "$(qlate --types | awk 'NR > 2 { print $1, $2, $3, $6 }' | sed 's/a\{300\}/aaa/')" '\x1b[31m\xff\x0a\x09A \u{202e}| 1 1
+aaa - 0 1
+b - 0 1
+b\x00 - 0 1
+b\x00c - 0 1' '... are made safe and kept apart, whole in a pipe'
 qlate -j >out
 is "$(jq -c '[.queue, .waiting, .done]' out | sed 's/a\{300\}/aaa/')" '["\u001b[31m�\n\tA",1,1]
 ["aaa",0,1]
 ["b",0,1]
 ["b\u0000",0,1]
 ["b\u0000c",0,1]' '... in JSON, too'
-is "$(terminal 80 'qlate --types' | sed -n 3p)" '\x1b[31m\xff...  \u{202e}|    1 20606d    1    0    0  100.0  100.0  0s  0s  0s' '... and on a terminal'
+is "$(terminal 80 'qlate --types' | sed -n 3p)" '\x1b[31m\xff...  \u{202e}|    1 20606d    1    0    0  100.0  0s  0s backlog' '... and on a terminal'
 write "INSERT INTO q_job(queue, event_ms, due_ms, ready_ms, added_ms) VALUES(CAST(x'6200' AS TEXT), 1, 1, 1, 1)"
 exits 74 'a name that cannot be asked for' timeout 20 qlate
 is "$(cat out err)" "qlate: $PWD/q.db: a queue has a name that no program of q writes" '... is told'
@@ -462,26 +490,26 @@ write "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 
  WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 1000)
  INSERT INTO q_attempt(job, generation, attempt, fence, queue, type, due_ms, started_ms, finished_ms, outcome, state)
  SELECT i, 1, 1, 1, 'q' || (i % 3), '', $noon - 3000000 + i, $noon - 3000000 + 5 * i, $noon - 2000000 + i, 'done', 'done' FROM c"
-exits 0 '201,000 attempts' qlate --since 3650d
+exits 0 '201,000 attempts' tsv --since 3650d
 is "$(cat out)" "$(truth $noon 315360000000 0)" '... as the other computation has them'
 is "$(awk -F'\t' '{ n += $5 + $6 } END { print n }' out)" 201000 '... all'
-is "$(qlate --types --since 3650d)" "$(truth $noon 315360000000 1)" '... by type'
-qlate >day
+is "$(tsv --types --since 3650d)" "$(truth $noon 315360000000 1)" '... by type'
+tsv >day
 is "$(cat day)" "$(truth $noon 86400000 0)" 'a day of it'
 # What is not read cannot hurt: pages of the history are lost.
 sqlite3 q.db 'PRAGMA wal_checkpoint(TRUNCATE)' >made
 cp q.db whole
 pages=$(($(wc -c <q.db) / 4096))
 dd if=/dev/zero of=q.db bs=4096 seek=$((pages / 10)) count=$((pages / 2)) conv=notrunc 2>made
-exits 0 'the day is read alone' qlate
+exits 0 'the day is read alone' tsv
 is "$(cat out)" "$(cat day)" '... to the same report, whatever is in the history'
-exits 0 '... the last hour, too' qlate --since 1h
+exits 0 '... the last hour, too' tsv --since 1h
 exits 74 '... which the control shows: it cannot be read' qlate --since 3650d
 is "$(cat out err)" "qlate: $PWD/q.db: the file is damaged; restore a backup to a new name" '... is told, with no report'
 cp whole q.db
 # Gaps: what became of most of the history is gone.
 write 'DELETE FROM q_attempt WHERE id % 7 <> 0'
-is "$(qlate --since 3650d)" "$(truth $noon 315360000000 0)" 'a history with gaps'
+is "$(tsv --since 3650d)" "$(truth $noon 315360000000 0)" 'a history with gaps'
 
 # ---- a reader that leaves, a disk that is full ----
 
@@ -503,7 +531,7 @@ is "$(sqlite3 q.db 'PRAGMA wal_checkpoint(TRUNCATE)')" '0|0|0' 'while a reader o
 cat <&5 >rest
 exec 5<&-
 wait "$pid"
-is "$? $(wc -l <rest | tr -d ' ') $(cat err)" '0 2999 ' '... and the report goes on'
+is "$? $(wc -l <rest | tr -d ' ') $(cat err)" '0 3001 ' '... and the report goes on'
 
 # ---- without permission to write ----
 
@@ -519,7 +547,7 @@ else
 fi
 if [ "$(id -u)" -ne 0 ] || command -v setpriv >/dev/null; then
 	before=$(ls -l q.db* | cksum)
-	is "$(other ./qlate | wc -l | tr -d ' ')" 3001 'somebody who may only read sees all'
+	is "$(other ./qlate | wc -l | tr -d ' ')" 3003 'somebody who may only read sees all'
 	is "$(ls -l q.db* | cksum)" "$before" '... and leaves no trace'
 	if [ "$(id -u)" -eq 0 ]; then
 		chmod 600 q.db

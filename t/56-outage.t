@@ -70,7 +70,7 @@ outage 0 239 20
 is "$(cat trouble)" '' 'four minutes of "not now": qwork has nothing to complain of'
 is "$(sql "SELECT state, spent, count(*) FROM q_job GROUP BY 1, 2")" 'pending|0|12' '... and no attempt is spent'
 is "$(report)" "$(account row)" '... qlate tells what the handler saw'
-is "$(qlate pay | cut -f5-10 | tr '\t' ' ')" "0 0 0 $(grep -c ' 75$' seen)  " '... deferrals, and no success or failure'
+is "$(qlate -j pay | jq -r '[.done, .failed, .dead, .deferred, .first_percent // "", .final_percent // ""] | map(tostring) | join(" ")')" "0 0 0 $(grep -c ' 75$' seen)  " '... deferrals, and no success or failure'
 outage 240 1200 20
 is "$(cat trouble)" '' 'twenty minutes: qwork has nothing to complain of'
 is "$(sql "SELECT count(*) FROM q_job WHERE state = 'dead'") $(qlate -j pay | jq .dead)" '0 0' '... no job is dead, says qlate, too'
