@@ -388,7 +388,7 @@ static bool
 read_hook(struct fault *f, struct hook *h, char **words, int n)
 {
 	char *values[NKEYS] = { NULL };
-	int64_t max = HOOK_BODY_MAX;
+	int64_t max;
 	int i, from = 3;
 	const struct sign_scheme *s;
 
@@ -440,6 +440,7 @@ read_hook(struct fault *f, struct hook *h, char **words, int n)
 	/* What was caught on the way is taken again, under another id, for as long as its age is good. */
 	if (h->past_ms == 0 && h->scheme.id != NULL && !h->by_body && !is_signed(&h->scheme, h->scheme.id))
 		return bad(f, Q_CONFIG, "tolerance: 0, but the id at %s is not signed: add dedup=body", h->scheme.id);
+	max = s->large ? JOB_EVENT_MAX : HOOK_BODY_MAX;
 	if (values[MAX] != NULL && !text_int(values[MAX], 1, JOB_EVENT_MAX, &max))
 		return bad(f, Q_CONFIG, "max: %s: bytes, from 1 to %d", values[MAX], JOB_EVENT_MAX);
 	h->max = (size_t)max;

@@ -17,7 +17,8 @@ enum { KEY_MIN = 24, MAC_MAX = 64, BASE64_MAX = 88 };	/* 88 digits for 64 bytes 
 
 static const struct sign_scheme SCHEMES[] = {
 	{ .name = "github", .signature = "header:X-Hub-Signature-256", .form = SIGN_PREFIX, .word = "sha256=", .alg = SIGN_SHA256,
-	  .secret = SIGN_PHRASE, .message = "{body}", .id = "header:X-GitHub-Delivery", .type = "header:X-GitHub-Event" },
+	  .secret = SIGN_PHRASE, .message = "{body}", .id = "header:X-GitHub-Delivery", .type = "header:X-GitHub-Event",
+	  .large = true },
 	{ .name = "stripe", .signature = "header:Stripe-Signature", .form = SIGN_PAIRS, .word = "v1", .sep = ',', .alg = SIGN_SHA256,
 	  .message = "{ts}.{body}", .ts = "pair:t", .unit = SIGN_S, .id = "json:/id", .time = "json:/created", .type = "json:/type" },
 	{ .name = "slack", .signature = "header:X-Slack-Signature", .form = SIGN_PREFIX, .word = "v0=", .alg = SIGN_SHA256,

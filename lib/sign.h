@@ -60,6 +60,7 @@ struct sign_scheme {
 	enum sign_handshake handshake;
 	int accepted, refused;		/* statuses; 0: 200 and 401 */
 	bool url;			/* {url} is needed */
+	bool large;			/* its events can have up to 25 MB, and are sent once */
 };
 
 /* By name; NULL: there is none. */

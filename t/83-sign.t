@@ -430,11 +430,11 @@ table_of(
 	['head: a path that is not there', '404', 'head', 'hooks', 'POST', '/nothing'], ['... that only begins like one', '404', 'head', 'hooks', 'POST', '/g'],
 	['... that goes on', '404', 'head', 'hooks', 'POST', '/gh/'], ['... in the other case', '404', 'head', 'hooks', 'POST', '/GH'], ['... with two slashes', '404', 'head', 'hooks', 'POST', '//gh'],
 	['... escaped', '404', 'head', 'hooks', 'POST', '/%67h'], ['... of a proxy', '404', 'head', 'hooks', 'POST', 'http://a.example/gh'], ['... empty', '404', 'head', 'hooks', 'POST', ''],
-	['head: good', '0 1048576', 'head', 'hooks', 'POST', '/gh'], ['... with a query', '0 1048576', 'head', 'hooks', 'POST', '/gh?a=/b'], ['... with a smaller limit', '0 1000', 'head', 'hooks', 'POST', '/meta'],
+	['head: good', '0 26214400', 'head', 'hooks', 'POST', '/gh'], ['... with a query', '0 26214400', 'head', 'hooks', 'POST', '/gh?a=/b'], ['... with a smaller limit', '0 1000', 'head', 'hooks', 'POST', '/meta'],
 	['head: GET', '405 POST', 'head', 'hooks', 'GET', '/gh'], ['... HEAD', '405 POST', 'head', 'hooks', 'HEAD', '/gh'], ['... PUT', '405 POST', 'head', 'hooks', 'PUT', '/gh'], ['... post', '405 POST', 'head', 'hooks', 'post', '/gh'],
 	['... where GET has a meaning', '0 1000', 'head', 'hooks', 'GET', '/meta?hub.mode=subscribe'], ['... and PUT has none', '405 GET, POST', 'head', 'hooks', 'PUT', '/meta'],
 	['head: health', '200', 'head', 'hooks', 'GET', '/health'], ['... HEAD', '200', 'head', 'hooks', 'HEAD', '/health'], ['... with a query', '200', 'head', 'hooks', 'GET', '/health?x'], ['... POST', '405 GET, HEAD', 'head', 'hooks', 'POST', '/health'],
-	['head: gzip', '415', 'head', 'hooks', 'POST', '/gh', 'content-encoding: gzip'], ['... identity', '0 1048576', 'head', 'hooks', 'POST', '/gh', 'Content-Encoding: Identity'],
+	['head: gzip', '415', 'head', 'hooks', 'POST', '/gh', 'content-encoding: gzip'], ['... identity', '0 26214400', 'head', 'hooks', 'POST', '/gh', 'Content-Encoding: Identity'],
 	['... both', '415', 'head', 'hooks', 'POST', '/gh', 'Content-Encoding: identity', 'Content-Encoding: br'], ['... an empty one', '415', 'head', 'hooks', 'POST', '/gh', 'Content-Encoding: '],
 );
 
