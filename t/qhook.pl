@@ -36,7 +36,7 @@ sub table { spew('table', join '', map { "$_\n" } @_) }
 sub prepare {
 	spew('key', "$secret\n");
 	chmod 0600, 'key';
-	table('/gh github key queue=hooks', '/small github key queue=hooks max=1000', '/large github key queue=hooks max=26214400', '/health health');
+	table('/gh github key queue=hooks max=1048576', '/small github key queue=hooks max=1000', '/large github key queue=hooks max=26214400', '/health health');
 	system('qinit') == 0 or die;
 }
 
