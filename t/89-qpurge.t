@@ -132,11 +132,13 @@ is "$(sql 'SELECT key, job FROM q_key ORDER BY key' | xargs)" 'k1|1' 'a key whos
 rm -f q.db*
 qinit
 done_jobs mail 3
+qadd -q mail cancelled
+qcancel 4
 at 2027-01-01T00:00:00Z
 purged 'marked mail 2 2026-12-02T00:00:00Z' 'a file at rest'
 purged 'deleted mail 2 2026-12-02T00:00:00Z' '... later' --grace 0
-is "$(ids) $(sql 'SELECT max(id) FROM q_attempt')" '3 3' '... keeps its newest job and attempt'
-is "$(qadd mail x)" 4 '... so ids go on'
+is "$(ids) $(sql 'SELECT max(id) FROM q_attempt')" '3 4 3' '... keeps its newest job, and that of the newest attempt'
+is "$(qadd mail x)" 5 '... so ids go on'
 healthy
 
 # ---- between mark and deletion ----
