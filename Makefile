@@ -1,5 +1,5 @@
 # q: GNU make.  To add a program: cmd/NAME.c, man/NAME.1, t/NN-NAME.t and one word here.
-PROGS = qinit qadd qclaim qrenew qdone qfail qcancel qreplay qls qwork qjob qlate qset qpause qpoll qrate qlock qonce qcall qbackfill qbackup qcron qhook qcheck
+PROGS = qinit qadd qclaim qrenew qdone qfail qcancel qreplay qls qwork qjob qlate qset qpause qpoll qrate qlock qonce qcall qbackfill qbackup qcron qhook qcheck qpurge
 # Of these, those that speak HTTP: they alone link libcurl, libmicrohttpd and libcrypto, shared, since that costs more than a whole add.
 HTTP = qpoll qcall qbackfill qhook
 

@@ -473,6 +473,7 @@ int once_forget(struct db *, const char *key);
 
 #define SETTING_NAME 330	/* bytes: a queue, a slash, a type */
 #define SETTING_TEXT 400	/* bytes that setting_text() needs */
+#define SETTING_KEEP_MS (INT64_C(30) * 24 * 60 * 60 * 1000)	/* keep_ms where nothing is set */
 
 /* "queue.mail/reset.slo" is kind "queue", name "mail/reset", field "slo"; "rate.partner" has the field "". */
 struct setting { char kind[16], name[SETTING_NAME], field[16]; };
@@ -504,6 +505,7 @@ struct queue_set {		/* what is set for a queue; absent numbers -1, absent text "
 	struct rate rate;
 	int64_t concurrency, age_ms, attempts, base_ms, cap_ms, window_ms;
 	int64_t keys_ms;	/* how long keys are remembered: 0 until settled, INT64_MAX for ever */
+	int64_t keep_ms;	/* how long done and cancelled jobs are kept, INT64_MAX for ever */
 	char limit[65], dead_to[65];
 };
 struct slo;			/* late.h */

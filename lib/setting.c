@@ -424,6 +424,8 @@ take_field(struct queue_set *q, const char *field, const char *value)
 	const char *why;
 	int64_t number;
 
+	if (strcmp(field, "keep") == 0)		/* one that cannot be read deletes nothing */
+		q->keep_ms = INT64_MAX;
 	if (f == NULL || !good_value(f->type, value, &number, &why))
 		return;
 	if (strcmp(field, "rate") == 0)
@@ -440,6 +442,8 @@ take_field(struct queue_set *q, const char *field, const char *value)
 		q->skip_stale = true;
 	else if (strcmp(field, "keys") == 0)
 		q->keys_ms = number;
+	else if (strcmp(field, "keep") == 0)
+		q->keep_ms = number != -1 ? number : INT64_MAX;
 	else if (strcmp(field, "attempts") == 0)
 		q->attempts = number;
 	else if (strcmp(field, "window") == 0)
@@ -458,7 +462,7 @@ setting_queue(struct db *db, const char *queue)
 	if (turn != 0 && last.db == db && last.turn == turn && strcmp(last.queue, queue) == 0)
 		return q;
 	*q = (struct queue_set){ .concurrency = -1, .age_ms = -1, .attempts = -1, .base_ms = -1, .cap_ms = -1,
-	    .window_ms = -1, .keys_ms = INT64_MAX };
+	    .window_ms = -1, .keys_ms = INT64_MAX, .keep_ms = SETTING_KEEP_MS };
 	s = db_prepare(db, OF_QUEUE);
 	db_text(s, ":queue", queue);
 	while (db_step(s) == 1)

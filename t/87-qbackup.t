@@ -158,6 +158,17 @@ exits 0 'after that a backup' qbackup copy3
 is "$(left)" '' '... is alone'
 rm -f copy*
 
+# Somebody else takes the name while the backup is made.
+perl -MFcntl -e 'my $pid = fork // die; if (!$pid) { open STDERR, ">", "err"; exec "qbackup", "copy4" or die }
+	until (-e "copy4-qbackup" || -e "copy4") { select undef, undef, undef, 0.001 }
+	if (sysopen my $f, "copy4", O_CREAT | O_EXCL | O_WRONLY) { syswrite $f, "mine" } else { print "too late" }
+	waitpid $pid, 0; print $? >> 8' >code
+case $(cat code) in
+'too late0') ok 0 'a name taken meanwhile # SKIP the backup was quicker' ;;
+*) is "$(cat code copy4; left)" 73mine 'a name taken meanwhile is left to who has it' ;;
+esac
+rm -f copy*
+
 # ---- while others write ----
 
 rm -f q.db* go stop
