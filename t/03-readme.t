@@ -107,9 +107,11 @@ ok(-d 'dest/usr/local/bin' && !glob('dest/usr/local/bin/*'), 'make uninstall too
 is(slurp('outbox'), "To: cy\n", 'the handler of the crontab ran');
 my (undef, $states) = run('sqlite3', '-readonly', '.local/state/q/q.db',
     'SELECT queue, state, count(*) FROM q_job GROUP BY queue, state ORDER BY 1, 2');
-is($states, "calls|done|1\nmail|cancelled|1\nmail|done|2\nmail|failed|1\norders|pending|2\npartner|pending|300\nthumbs|done|2\n",
+is($states, "calls|done|1\ncharge|done|1\nmail|cancelled|1\nmail|done|2\nmail|failed|1\norders|pending|2\npartner|pending|300\nthumbs|done|2\n",
     'the queue holds what the README says');
-is((run('sqlite3', '-readonly', 'q.copy', 'PRAGMA integrity_check'))[1], "ok\n", 'the backup is good');
+my @copy = glob 'q-*.db';
+is((run('sqlite3', '-readonly', $copy[0] // 'none', 'PRAGMA integrity_check'))[1], "ok\n", 'the backup is good');
+is(slurp('charged'), '900', 'the charge was made');
 done_testing;
 
 # Lines that begin with "$ " are commands, the others what they print; "..." stands for anything.
