@@ -76,7 +76,8 @@ inherit(int *status, char *message, size_t size)
 		return fail(status, Q_CONFIG, message, size, "standard input is a socket, which is not looked at; next: a .socket unit "
 		    "with Accept=no, and no StandardInput=socket");
 	if (handed == 0)
-		return fail(status, Q_USAGE, message, size, "no -L, and no socket was handed over");
+		return fail(status, Q_USAGE, message, size, "no -L, and no socket was handed over; next: -L 127.0.0.1:PORT, "
+		    "or a .socket unit");
 	if (handed > 1)
 		return fail(status, Q_CONFIG, message, size, "%d sockets were handed over; give it one", handed);
 	if (!listens(HANDED))

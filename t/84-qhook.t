@@ -31,7 +31,7 @@ is((run('qhook', '-L', '127.0.0.1:0', 'table'))[0], 66, 'no queue file');
 prepare();
 for (
 	[ 64, 'no TABLE; see \'qhook --help\'' ], [ 64, 'one TABLE; see \'qhook --help\'', 'table', 'table' ],
-	[ 64, 'no -L, and no socket was handed over', 'table' ],
+	[ 64, 'no -L, and no socket was handed over; next: -L 127.0.0.1:PORT, or a .socket unit', 'table' ],
 	[ 64, '-q and -v exclude each other; see \'qhook --help\'', qw(-q -v table) ],
 	[ 64, '-L, -q and -v do not go with --check; see \'qhook --help\'', qw(--check -q table) ],
 	[ 64, '-L, -q and -v do not go with --verify; see \'qhook --help\'', qw(--verify -L 127.0.0.1:0 table 1) ],
@@ -193,7 +193,7 @@ put($later, event('later', 'hello'));
 hand($listener, undef, 1);
 is(status(hear($later)), 200, '... loses nobody who comes before the next one is there');
 stop();
-is(handed($listener, 1, 1), "64|qhook: no -L, and no socket was handed over\n", 'handed to another process');
+is(handed($listener, 1, 1), "64|qhook: no -L, and no socket was handed over; next: -L 127.0.0.1:PORT, or a .socket unit\n", 'handed to another process');
 is(handed($listener, undef, 2), "78|qhook: 2 sockets were handed over; give it one\n", 'two of them');
 is(handed($listener, undef, 1, '-L', '127.0.0.1:0'), "64|qhook: -L, and a socket was handed over: only one of them\n", '-L, too');
 is(handed(dial(), undef, 1), "78|qhook: what was handed over is no listening socket; next: Accept=no, ListenStream=\n", 'a connection');
