@@ -16,6 +16,7 @@
 enum {
 	PAGE = 1000,			/* rows of one read transaction: a reader that stays keeps the log from being copied */
 	PRIORITIES = 10,
+	NEAR = 256,			/* a power of 2 */
 	FRESH_MS = 60 * 1000,		/* a worker that a crontab starts each minute may be about to come */
 	STEP_MS = 25 * 60 * 60 * 1000	/* the ledger is in order but for clock steps up to this */
 };
@@ -59,7 +60,7 @@ struct collect {
 	const struct ledger_want *want;
 	struct ledger *to;
 	void *tree;			/* of its rows, by name */
-	struct report *last[2];		/* of the attempt before: mostly it is the same */
+	struct report *near[NEAR];	/* rows met lately, by a hash of their names */
 	int64_t burn_ms[BURNS];		/* where the windows begin, */
 	int64_t from_ms;		/* ... and the first of all */
 };
@@ -150,28 +151,41 @@ set_slo(struct db *db, struct report *r)
 		r->own_slo = r->type_len == 0;
 }
 
+static unsigned
+hash(const struct report *r)
+{
+	unsigned h = (unsigned)r->bin * 2 + r->whole;
+
+	for (size_t i = 0; i < r->queue_len; i++)
+		h = (h ^ (unsigned char)r->queue[i]) * 16777619u;
+	for (size_t i = 0; i < r->type_len; i++)
+		h = (h ^ (unsigned char)r->type[i]) * 16777619u;
+	return h ^ h >> 16;
+}
+
 /* The row of a queue and type; whole: that of the queue. */
 static struct report *
 row_of(struct collect *c, struct name queue, struct name type, int bin, bool whole)
 {
 	struct report like = { .queue = queue.p, .queue_len = queue.n, .type = "", .bin = bin, .whole = whole, .oldest_ms = -1,
-	    .why = "", .started_ms = INT64_MIN }, *r, **slot;
+	    .why = "", .started_ms = INT64_MIN }, *r, **slot, **near;
 
 	if (!whole && (c->want->by_type || c->want->by_both)) {
 		like.type = type.p;
 		like.type_len = type.n;
 	}
-	if ((r = c->last[whole]) != NULL && by_name(&like, r) == 0)
-		return r;
+	near = &c->near[hash(&like) % NEAR];
+	if (*near != NULL && by_name(&like, *near) == 0)
+		return *near;
 	if ((slot = tfind(&like, &c->tree, by_name)) != NULL)
-		return c->last[whole] = *slot;
+		return *near = *slot;
 	like.place = place_of(c->want, queue);
 	if ((r = new_row(c, &like)) == NULL) {
 		db_fail(c->db, Q_TEMP, "out of memory");
 		return NULL;
 	}
 	set_slo(c->db, r);
-	return c->last[whole] = r;
+	return *near = r;
 }
 
 static void
