@@ -342,37 +342,54 @@ print_hist(const char *name, const char *since, int room)
 
 /* ---- files ---- */
 
-/* A file that was there is replaced at once, by a whole one that others can read; NULL or "-": standard output. */
+/* Through a temporary file beside it, so that nobody sees half of it; others can read it. */
 static void
-write_file(const char *name, void (*print)(FILE *))
+replace(const char *name, const char *text, size_t n)
 {
-	struct stat st;
 	char *path, temp[PATH_MAX];
 	FILE *f;
-	int fd;
+	int fd, err;
 
-	if (name == NULL || strcmp(name, "-") == 0 || (stat(name, &st) == 0 && !S_ISREG(st.st_mode))) {
-		if ((f = name == NULL || strcmp(name, "-") == 0 ? stdout : fopen(name, "w")) == NULL)
-			prog_die(Q_CREATE, "%s: %s", name, strerror(errno));
-		print(f);
-		if (f != stdout && fclose(f) == EOF)
-			prog_die(Q_IO, "%s: %s", name, strerror(errno));
-		return;
-	}
 	if ((path = realpath(name, NULL)) == NULL && (path = strdup(name)) == NULL)	/* through a link to what is there */
 		prog_die(Q_TEMP, "out of memory");
 	if (snprintf(temp, sizeof temp, "%s.XXXXXX", path) >= (int)sizeof temp)
 		prog_die(Q_CREATE, "%s: the name is too long", name);
 	if ((fd = mkstemp(temp)) == -1 || (f = fdopen(fd, "w")) == NULL)
 		prog_die(Q_CREATE, "%s: %s", temp, strerror(errno));
-	print(f);
-	if (ferror(f) || fflush(f) == EOF || fchmod(fd, 0644) == -1 || fsync(fd) == -1 || fclose(f) == EOF || rename(temp, path) == -1) {
-		int err = errno;
-
+	if (fwrite(text, 1, n, f) < n || fflush(f) == EOF || fchmod(fd, 0644) == -1 || fsync(fd) == -1 || fclose(f) == EOF || rename(temp, path) == -1) {
+		err = errno;
 		unlink(temp);
 		prog_die(Q_IO, "%s: %s; what was there is left as it was", name, strerror(err));
 	}
 	free(path);
+}
+
+/* NULL or "-": standard output. */
+static void
+write_file(const char *name, void (*print)(FILE *))
+{
+	bool out = name == NULL || strcmp(name, "-") == 0;
+	struct stat st;
+	char *text;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	if (f == NULL)
+		prog_die(Q_TEMP, "out of memory");
+	print(f);
+	if (fclose(f) == EOF)
+		prog_die(Q_TEMP, "out of memory");
+	if (out) {
+		fwrite(text, 1, n, stdout);
+	} else if (stat(name, &st) == -1 || S_ISREG(st.st_mode)) {
+		replace(name, text, n);
+	} else {			/* a device, a pipe */
+		if ((f = fopen(name, "w")) == NULL)
+			prog_die(Q_CREATE, "%s: %s", name, strerror(errno));
+		if (fwrite(text, 1, n, f) < n || fclose(f) == EOF)
+			prog_die(Q_IO, "%s: %s", name, strerror(errno));
+	}
+	free(text);
 }
 
 static void

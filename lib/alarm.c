@@ -746,7 +746,7 @@ tally(const struct line *e, void *arg)
 		t->first[all->when]++;
 		t->done[all->when] += done;
 	}
-	t->ended[all->when] += done || strcmp(e->state, "dead") == 0;
+	t->ended[all->when] += done || e->dead;
 	t->won[all->when] += done;
 	return Q_OK;
 }

@@ -989,7 +989,9 @@ db_last_id(struct db *db)
 int64_t
 db_col_int(struct stmt *s, int i)
 {
-	return sqlite3_column_type(s->st, i) == SQLITE_NULL ? -1 : sqlite3_column_int64(s->st, i);
+	int64_t v = sqlite3_column_int64(s->st, i);
+
+	return v == 0 && sqlite3_column_type(s->st, i) == SQLITE_NULL ? -1 : v;
 }
 
 const char *

@@ -100,7 +100,8 @@ struct name { const char *p; size_t n; };	/* a foreign program may have written 
 struct line {				/* an attempt, as far as reports look at it; borrowed from its row */
 	struct name queue, type;
 	int64_t id, attempt, due, started, finished;
-	const char *outcome, *state;
+	const char *outcome;
+	bool dead;			/* by it */
 };
 /*
  * The attempts that finished at from_ms or later, the newest first, and some before them; stops like job_list().  They are in

@@ -16,12 +16,14 @@
 enum {
 	PAGE = 1000,			/* rows of one read transaction: a reader that stays keeps the log from being copied */
 	PRIORITIES = 10,
+	MANY = 1000,			/* values for which a sort by bytes is quicker */
+	NEAR = 256,			/* a power of 2 */
 	FRESH_MS = 60 * 1000,		/* a worker that a crontab starts each minute may be about to come */
 	STEP_MS = 25 * 60 * 60 * 1000	/* the ledger is in order but for clock steps up to this */
 };
 
 static const char LEDGER[] =
-	"SELECT id, queue, type, attempt, due_ms, started_ms, finished_ms, outcome, state\n"
+	"SELECT id, queue, type, attempt, due_ms, started_ms, finished_ms, outcome, state = 'dead'\n"
 	"  FROM q_attempt WHERE id < :before\n"
 	" ORDER BY id DESC LIMIT :n";
 
@@ -59,7 +61,7 @@ struct collect {
 	const struct ledger_want *want;
 	struct ledger *to;
 	void *tree;			/* of its rows, by name */
-	struct report *last[2];		/* of the attempt before: mostly it is the same */
+	struct report *near[NEAR];	/* rows met lately, by a hash of their names */
 	int64_t burn_ms[BURNS];		/* where the windows begin, */
 	int64_t from_ms;		/* ... and the first of all */
 };
@@ -150,28 +152,41 @@ set_slo(struct db *db, struct report *r)
 		r->own_slo = r->type_len == 0;
 }
 
+static unsigned
+hash(const struct report *r)
+{
+	unsigned h = (unsigned)r->bin * 2 + r->whole;
+
+	for (size_t i = 0; i < r->queue_len; i++)
+		h = (h ^ (unsigned char)r->queue[i]) * 16777619u;
+	for (size_t i = 0; i < r->type_len; i++)
+		h = (h ^ (unsigned char)r->type[i]) * 16777619u;
+	return h ^ h >> 16;
+}
+
 /* The row of a queue and type; whole: that of the queue. */
 static struct report *
 row_of(struct collect *c, struct name queue, struct name type, int bin, bool whole)
 {
 	struct report like = { .queue = queue.p, .queue_len = queue.n, .type = "", .bin = bin, .whole = whole, .oldest_ms = -1,
-	    .why = "", .started_ms = INT64_MIN }, *r, **slot;
+	    .why = "", .started_ms = INT64_MIN }, *r, **slot, **near;
 
 	if (!whole && (c->want->by_type || c->want->by_both)) {
 		like.type = type.p;
 		like.type_len = type.n;
 	}
-	if ((r = c->last[whole]) != NULL && by_name(&like, r) == 0)
-		return r;
+	near = &c->near[hash(&like) % NEAR];
+	if (*near != NULL && by_name(&like, *near) == 0)
+		return *near;
 	if ((slot = tfind(&like, &c->tree, by_name)) != NULL)
-		return c->last[whole] = *slot;
+		return *near = *slot;
 	like.place = place_of(c->want, queue);
 	if ((r = new_row(c, &like)) == NULL) {
 		db_fail(c->db, Q_TEMP, "out of memory");
 		return NULL;
 	}
 	set_slo(c->db, r);
-	return c->last[whole] = r;
+	return *near = r;
 }
 
 static void
@@ -279,7 +294,7 @@ count(struct collect *c, struct report *r, const struct line *e, int o)
 		r->lost++;
 		/* fall through */
 	case FAILED:
-		++*(strcmp(e->state, "dead") == 0 ? &r->dead : &r->failed);
+		++*(e->dead ? &r->dead : &r->failed);
 		break;
 	case DEFERRED:
 		r->deferred++;
@@ -337,7 +352,7 @@ line_of(struct stmt *s)
 {
 	return (struct line){ .queue = col_name(s, 1), .type = col_name(s, 2), .id = db_col_int(s, 0), .attempt = db_col_int(s, 3),
 	    .due = db_col_int(s, 4), .started = db_col_int(s, 5), .finished = db_col_int(s, 6),
-	    .outcome = db_col_text(s, 7), .state = db_col_text(s, 8) };
+	    .outcome = db_col_text(s, 7), .dead = db_col_int(s, 8) == 1 };
 }
 
 /*
@@ -658,6 +673,39 @@ by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+/* Byte by byte from the least, where they differ: none is negative, and few have more than five. */
+static void
+sort(struct values *values)
+{
+	int64_t *v = values->v, *to = values->n < MANY ? NULL : malloc(values->n * sizeof *to), *other;
+	size_t n = values->n, count[256];
+
+	if (to == NULL) {
+		if (n > 0)
+			qsort(v, n, sizeof *v, by_size);
+		return;
+	}
+	for (int shift = 0; shift < 64; shift += 8) {
+		memset(count, 0, sizeof count);
+		for (size_t i = 0; i < n; i++)
+			count[v[i] >> shift & 255]++;
+		if (count[v[0] >> shift & 255] == n)
+			continue;
+		for (size_t i = 0, at = 0, next; i < 256; i++, at = next) {
+			next = at + count[i];
+			count[i] = at;
+		}
+		for (size_t i = 0; i < n; i++)
+			to[count[v[i] >> shift & 255]++] = v[i];
+		other = v;
+		v = to;
+		to = other;
+	}
+	values->v = v;
+	values->cap = n;
+	free(to);
+}
+
 static void
 finish(struct collect *c, struct report *r)
 {
@@ -665,10 +713,8 @@ finish(struct collect *c, struct report *r)
 		r->paused = setting_queue(c->db, r->queue)->paused;
 		r->why = why(c->db, r, c->want->now);
 	}
-	if (r->late.n > 0)
-		qsort(r->late.v, r->late.n, sizeof *r->late.v, by_size);
-	if (r->run.n > 0)
-		qsort(r->run.v, r->run.n, sizeof *r->run.v, by_size);
+	sort(&r->late);
+	sort(&r->run);
 }
 
 /* Parts of the window in which nothing ended. */

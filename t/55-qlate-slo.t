@@ -231,6 +231,18 @@ webhooks    1    41s       1  400    0    3     2   99.2   99.2 300ms 300ms 900m
 is "$(terminal 80 'qlate --wide')" "$(qlate)" '... as a terminal does with --wide'
 is "$(terminal 80 'LC_ALL= LANG=de_DE.utf8 qlate --wide payments' | tail -n 1 | grep -c '█')" 1 '... LANG says it, too'
 is "$(qlate reports payments | awk 'NR > 2 { print $1 }' | tr '\n' ' ')" 'reports payments ' 'queues that are named keep their order'
+# At no width is there room left for a column that is not there.
+qlate | sed -n 2p >all
+for w in 40 50 61 70 77 83 90 97 104 111 125 133 140; do
+	terminal $w qlate | sed 1d >table
+	perl -e 'my ($w) = @ARGV; local @ARGV = "all"; my $head = <>; my (%width, $last); $last = -1;
+		while ($head =~ /\S+/g) { $width{$&} = $+[0] - $last - 1; $last = $& eq "QUEUE" ? 8 : $+[0] }
+		@ARGV = "table"; my @lines = <>; my %there = map { $_ => 1 } split " ", $lines[0]; my $total = 9;
+		$total += 1 + ($_ eq "QUEUE" ? 8 : $width{$_}) for grep $_ ne "WHY", keys %there;
+		chomp @lines; print "$w: too wide: $_\n" for grep length > $w, $w > 50 ? @lines : ();
+		print "$w: room for $_\n" for grep !$there{$_} && $total + 1 + $width{$_} <= $w, sort keys %width' $w
+done >room
+is "$(cat room)" '' 'a terminal of any width is filled'
 is "$(terminal 80 'qlate --types webhooks')" '24h to 2026-06-02T12:00:00Z; P50 to MAX: lateness; RUN: time at work
 QUEUE    TYPE WAIT OLDEST DONE FAIL DEAD FINAL%   P95 ONTIME%    SLO WHY
 webhooks -       1    41s    0    0    3    0.0 1m10s    50.0 missed busy

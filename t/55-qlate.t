@@ -481,18 +481,18 @@ exits 0 '... unless others are' timeout 20 qlate b
 
 # ---- a long history ----
 
-# 200,000 attempts, one every 9 minutes, and 1,000 of the last hour.
+# 60,000 attempts, one every 9 minutes, and 1,000 of the last hour.
 fresh
-write "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 200000)
+write "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 60000)
  INSERT INTO q_attempt(job, generation, attempt, fence, queue, type, due_ms, started_ms, finished_ms, outcome, state, worker)
  SELECT i, 1, 1, 1, 'q' || (i % 3), 't' || (i % 2), ms, ms + i % 997, ms + i % 997 + 5, iif(i % 10, 'done', 'failed'), iif(i % 10, 'done', 'failed'), 'host:1234567'
-   FROM (SELECT i, $noon - 7200000 - (200000 - i) * 540000 AS ms FROM c);
+   FROM (SELECT i, $noon - 7200000 - (60000 - i) * 540000 AS ms FROM c);
  WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 1000)
  INSERT INTO q_attempt(job, generation, attempt, fence, queue, type, due_ms, started_ms, finished_ms, outcome, state)
  SELECT i, 1, 1, 1, 'q' || (i % 3), '', $noon - 3000000 + i, $noon - 3000000 + 5 * i, $noon - 2000000 + i, 'done', 'done' FROM c"
-exits 0 '201,000 attempts' tsv --since 3650d
+exits 0 '61,000 attempts' tsv --since 3650d
 is "$(cat out)" "$(truth $noon 315360000000 0)" '... as the other computation has them'
-is "$(awk -F'\t' '{ n += $5 + $6 } END { print n }' out)" 201000 '... all'
+is "$(awk -F'\t' '{ n += $5 + $6 } END { print n }' out)" 61000 '... all'
 is "$(tsv --types --since 3650d)" "$(truth $noon 315360000000 1)" '... by type'
 tsv >day
 is "$(cat day)" "$(truth $noon 86400000 0)" 'a day of it'
