@@ -61,6 +61,9 @@ static const char COUNTS[] =
 	" WHERE queue = :queue AND type = :type AND count IS NOT NULL AND finished_ms <= :now\n"
 	" ORDER BY finished_ms DESC LIMIT :n";
 
+static const char PURGES[] =
+	"SELECT as_of_ms, marked FROM q_purge WHERE queue = '' AND as_of_ms <= :now ORDER BY as_of_ms DESC LIMIT :n";
+
 struct check {
 	struct db *db;
 	int64_t now;
@@ -405,29 +408,16 @@ silent(struct point *p, int n, int64_t now, int64_t *usual, int64_t *since)
 	return *usual > 0 && (days >= STREAK || (now - busy >= HOUR && now - busy > 2 * gap)) ? zeros : 0;
 }
 
+/* Silent, or ten times the usual; by what name, and where to look. */
 static void
-counts_of(struct check *c, const char *queue, const char *type)
+unusual(struct check *c, const char *name, const char *queue, struct point *p, int n, const char *look)
 {
-	struct point *p = malloc(SERIES * sizeof *p);
-	struct stmt *s = of_queue(c, COUNTS, queue);
-	char name[SETTING_NAME + 300];
 	int64_t usual, since;
-	int n = 0, zeros;
+	int zeros;
 
-	if (p == NULL)
-		return;
-	db_text(s, ":type", type);
-	db_int(s, ":now", c->now);
-	db_int(s, ":n", SERIES);
-	while (db_step(s) == 1) {
-		p[n].ms = db_col_int(s, 0);
-		p[n++].n = db_col_int(s, 1);
-	}
-	snprintf(name, sizeof name, "%.64s%s%.255s", queue, *type != '\0' ? "/" : "", type);
-	next(c, "qls --state done %s", queue);
 	if ((zeros = silent(p, n, c->now, &usual, &since)) > 0) {
 		what(c, "%d runs in a row produced nothing; usual is %" PRId64, zeros, usual);
-		next(c, "qls --state done %s; does its source still answer as it did?", queue);
+		next(c, "%s; is that meant?", look);
 		tell(c, "EMPTY", name, queue, since);
 	} else if (n > 5 && p[0].n > 10) {
 		const struct point newest = p[0];
@@ -435,10 +425,51 @@ counts_of(struct check *c, const char *queue, const char *type)
 		usual = median(p + 1, n - 1, c->now - 30 * DAY);
 		if (usual > 0 && newest.n > 10 * usual) {
 			what(c, "the last run produced %" PRId64 ", more than ten times the usual %" PRId64, newest.n, usual);
-			next(c, "qls --state done %s; was that meant?", queue);
+			next(c, "%s; is that meant?", look);
 			tell(c, "COUNT", name, queue, newest.ms);
 		}
 	}
+}
+
+static int
+points(struct stmt *s, struct point *p, int64_t now)
+{
+	int n = 0;
+
+	db_int(s, ":now", now);
+	db_int(s, ":n", SERIES);
+	while (db_step(s) == 1) {
+		p[n].ms = db_col_int(s, 0);
+		p[n++].n = db_col_int(s, 1);
+	}
+	return n;
+}
+
+static void
+counts_of(struct check *c, const char *queue, const char *type)
+{
+	struct point *p = malloc(SERIES * sizeof *p);
+	struct stmt *s = of_queue(c, COUNTS, queue);
+	char name[SETTING_NAME + 300], look[300];
+
+	if (p == NULL)
+		return;
+	db_text(s, ":type", type);
+	snprintf(name, sizeof name, "%.64s%s%.255s", queue, *type != '\0' ? "/" : "", type);
+	snprintf(look, sizeof look, "qls --state done %.255s", queue);
+	unusual(c, name, queue, p, points(s, p, c->now), look);
+	free(p);
+}
+
+/* A cleanup that deletes nothing any more, or far too much: the sums of the runs of qpurge. */
+static void
+purges(struct check *c)
+{
+	struct point *p = malloc(SERIES * sizeof *p);
+
+	if (p == NULL)
+		return;
+	unusual(c, "qpurge", NULL, p, points(db_prepare(c->db, PURGES), p, c->now), "qset shows what is kept how long");
 	free(p);
 }
 
@@ -838,6 +869,8 @@ alarm_all(struct db *db, int64_t now, int (*each)(const struct problem *, void *
 	if (db_has(db, FOR_QPOLL))
 		each_queue(&c, SOURCE, source);
 	each_queue(&c, NEXT_COUNTS, counts);
+	if (db_has(db, FOR_QPURGE))
+		purges(&c);
 	lock_each(db, lock, &c);
 	sizes(&c);
 	return db_status(db) != Q_OK ? db_status(db) : c.rc;

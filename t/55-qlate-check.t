@@ -199,7 +199,7 @@ quiet 'two empty nights'
 nights 0
 alarm 'three empty nights of a source that usually has hundreds' "qlate: EMPTY clean: 3 runs in a row produced nothing; usual is 500
   since 2026-05-03T11:00:00Z (30d01h)
-  next: qls --state done clean; does its source still answer as it did?"
+  next: qls --state done clean; is that meant?"
 nights 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
 is "$(qlate --check | head -n 1)" 'qlate: EMPTY clean: 29 runs in a row produced nothing; usual is 500' '... a month of them'
 nights 7
@@ -212,7 +212,7 @@ type=- i=10
 nights 10 10 11 9 10 10 101
 alarm 'ten times the usual' "qlate: COUNT clean: the last run produced 101, more than ten times the usual 10
   since 2026-05-30T11:00:00Z (3d01h)
-  next: qls --state done clean; was that meant?"
+  next: qls --state done clean; is that meant?"
 nights 100
 quiet '... just ten times'
 fresh
@@ -224,6 +224,15 @@ fresh
 perl -e 'for my $k (reverse 1 .. 1000) { my $h = ($k / 6) % 24; printf "1 poll - %d 0 done done 1 %d\n", $k * 600000, $h < 12 ? 3 : 0 }' | ledger
 quiet 'a quiet night of what runs each ten minutes'
 is "$(Q_NOW=2026-06-02T23:00:00Z kinds)" '' '... nothing after it is no run'
+
+fresh
+write "$(cat "$t/../lib/purge.sql"); WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 60)
+ INSERT INTO q_purge(queue, as_of_ms, cutoff_ms, marked_ms, marked) SELECT '', $noon - i * 86400000, 1, 1, iif(i > 31, 200, iif(i > 29, 150, 0)) FROM c"
+is "$(qlate --check)" "qlate: EMPTY qpurge: 29 runs in a row produced nothing; usual is 200
+  since 2026-05-04T12:00:00Z (29d00h)
+  next: qset shows what is kept how long; is that meant?" 'a cleanup that deleted nothing for a month'
+write "UPDATE q_purge SET marked = 190 WHERE as_of_ms = $noon - 86400000"
+quiet '... and something again'
 
 # ---- sources ----
 
