@@ -834,6 +834,22 @@ lock(const struct lock_held *h, void *arg)
 	return c->rc;
 }
 
+static int
+once(const struct once *o, void *arg)
+{
+	struct check *c = arg;
+	int64_t since = o->finished_ms != -1 ? o->finished_ms : o->started_ms;
+
+	if (o->state != ONCE_UNKNOWN || c->now - since < STALE_MS)
+		return Q_OK;
+	what(c, "qonce: nobody knows whether it happened");
+	detail(c, "%s", o->reason != NULL ? o->reason : "");
+	next(c, "find out, then qonce --done or --forget with this key");
+	snprintf(c->name, sizeof c->name, "%s", o->key);
+	tell(c, "UNKNOWN", c->name, NULL, since);
+	return c->rc;
+}
+
 static void
 sizes(struct check *c)
 {
@@ -872,6 +888,8 @@ alarm_all(struct db *db, int64_t now, int (*each)(const struct problem *, void *
 	if (db_has(db, FOR_QPURGE))
 		purges(&c);
 	lock_each(db, lock, &c);
+	if (db_has(db, FOR_QONCE))
+		once_each(db, once, &c);
 	sizes(&c);
 	return db_status(db) != Q_OK ? db_status(db) : c.rc;
 }

@@ -291,6 +291,18 @@ firsts 700 1000 25000000 500000
 firsts 70 100 1000 100000
 quiet 'what always failed as often is no news'
 
+# ---- qonce ----
+
+fresh
+qonce charge:7 -- sh -c 'kill -9 $$' 2>/dev/null
+Q_NOW=2026-06-02T12:14:59Z quiet 'an unknown key'
+Q_NOW=2026-06-02T12:15:00Z qlate --check >out 2>err
+is "$?$(cat out)" "1qlate: UNKNOWN charge:7: qonce: nobody knows whether it happened
+  since 2026-06-02T12:00:00Z (15m00s); signal 9
+  next: find out, then qonce --done or --forget with this key" '... for 15 minutes'
+qonce --done charge:7
+Q_NOW=2026-06-02T12:15:00Z quiet '... until somebody says'
+
 # ---- locks, log, disk ----
 
 fresh
