@@ -182,6 +182,78 @@ store(struct event **events, size_t n, int64_t now)
 	}
 }
 
+/* ---- what is refused ---- */
+
+struct mark {				/* a path, and its requests since the last good event */
+	struct mark *next;
+	struct inbox_refused r;		/* n: of which the file does not know */
+	enum { PERHAPS, NONE, ROW } kept;	/* in the file */
+	bool due;
+	char why[100], path[];
+};
+static struct mark *marks;
+static int64_t mark_again;		/* by when_elapsed() */
+
+static void
+mark(const struct call *c)
+{
+	const struct event *e = c->arg;
+	const char *path = c->head.target;
+	size_t n = strcspn(path, "?");
+	struct mark *m = marks;
+	int64_t now = when_now();
+
+	if (c->status == 0 || c->status == 408 || c->status == 503 || (c->status < 400 && !e->stored))
+		return;
+	while (m != NULL && (strncmp(m->path, path, n) != 0 || m->path[n] != '\0'))
+		m = m->next;
+	if (m == NULL) {
+		if ((m = calloc(1, sizeof *m + n + 1)) == NULL)
+			return;
+		memcpy(m->path, path, n);
+		m->r.path = m->path;
+		m->r.why = m->why;
+		m->next = marks;
+		marks = m;
+	}
+	m->r.status = c->status;
+	if (c->status < 400) {
+		m->r.n = 0;
+		return;
+	}
+	if (m->r.n++ == 0)
+		m->r.since_ms = now;
+	m->r.last_ms = now;
+	snprintf(m->why, sizeof m->why, "%s", c->why != NULL ? c->why : "");
+}
+
+/* The first one of a path, and a good one after it, at once; others of a flood once a minute. */
+static void
+note(bool all)
+{
+	int64_t now = when_elapsed();
+	int rc = Q_NO;
+
+	if (ill || reopen || (now < mark_again && !all))
+		return;
+	all |= now - mark_again >= MINUTE;
+	for (struct mark *m = marks; m != NULL; m = m->next) {
+		m->due = m->r.status < 400 ? m->kept != NONE : m->r.n > 0 && (all || m->kept != ROW);
+		if (m->due && rc == Q_NO)
+			rc = db_begin(db, false);
+		if (m->due && rc == Q_OK && (rc = inbox_refuse(db, &m->r)) != Q_OK)
+			db_rollback(db);
+	}
+	if (rc == Q_OK)
+		rc = db_commit(db);
+	mark_again = rc == Q_NO ? mark_again : rc == Q_OK ? now : now + 1000;	/* it is not worth more */
+	for (struct mark *m = marks; rc == Q_OK && m != NULL; m = m->next)
+		if (m->due) {
+			m->kept = m->r.status < 400 ? NONE : ROW;
+			m->r.n = 0;
+		}
+}
+
 /* ---- requests ---- */
 
 static int
@@ -289,6 +361,7 @@ end(struct call *c)
 		tell(c);
 	if (e == NULL)
 		return;
+	mark(c);
 	hook_done(&e->verdict);
 	e->table->users--;
 	let_go(e->table);
@@ -424,6 +497,7 @@ listen_on(const char *addr)
 	since = when_elapsed();
 	while (door_turn() || !draining) {
 		tell_rest(false);
+		note(false);
 		if (prog_signal == SIGHUP)
 			reload();
 		else if (prog_signal != 0 && !draining) {
@@ -434,6 +508,7 @@ listen_on(const char *addr)
 		prog_signal = 0;
 	}
 	tell_rest(true);
+	note(true);
 	door_unlink();
 	if (sig == SIGINT)
 		prog_killed(sig);

@@ -53,6 +53,9 @@ static const char SOURCE[] = "SELECT name FROM q_poll WHERE name > :last ORDER B
 static const char RUNS[] =
 	"SELECT started_ms, outcome, fresh, note FROM q_poll_run WHERE name = :name ORDER BY id DESC LIMIT :n";
 
+static const char REFUSED[] = "SELECT path FROM q_refused WHERE path > :last ORDER BY path LIMIT 1";
+static const char REFUSALS[] = "SELECT n, since_ms, last_ms, status, why FROM q_refused WHERE path = :queue";
+
 static const char NEXT_COUNTS[] = "SELECT min(queue) FROM q_attempt WHERE count IS NOT NULL AND queue > :last";
 static const char NEXT_TYPE[] = "SELECT min(type) FROM q_attempt WHERE count IS NOT NULL AND queue = :queue AND type > :last";
 static const char FIRST_TYPE[] = "SELECT min(type) FROM q_attempt WHERE count IS NOT NULL AND queue = :queue";
@@ -834,6 +837,25 @@ lock(const struct lock_held *h, void *arg)
 	return c->rc;
 }
 
+/* Strangers send something now and then; a sender whose secret is not ours goes on, and nothing good comes between. */
+static void
+refused(struct check *c, const char *path)
+{
+	struct stmt *s = of_queue(c, REFUSALS, path);
+	char when[WHEN_TEXT];
+	int64_t since = -1;
+
+	if (db_step(s) == 1 && db_col_int(s, 0) >= STREAK && c->now - db_col_int(s, 2) < 7 * DAY) {
+		since = db_col_int(s, 1);
+		what(c, "%" PRId64 " webhooks were refused, and none was good since the first", db_col_int(s, 0));
+		detail(c, "the last at %s with %" PRId64 ": %s", when_text(when, db_col_int(s, 2), false), db_col_int(s, 3), db_col_text(s, 4));
+		next(c, "is the secret that of the sender? qhook(1), Is it taken?");
+	}
+	db_reset(s);
+	if (since != -1)
+		tell(c, "REFUSED", path, NULL, since);
+}
+
 static int
 once(const struct once *o, void *arg)
 {
@@ -888,6 +910,8 @@ alarm_all(struct db *db, int64_t now, int (*each)(const struct problem *, void *
 	if (db_has(db, FOR_QPURGE))
 		purges(&c);
 	lock_each(db, lock, &c);
+	if (db_has(db, FOR_QHOOK))
+		each_queue(&c, REFUSED, refused);
 	if (db_has(db, FOR_QONCE))
 		once_each(db, once, &c);
 	sizes(&c);

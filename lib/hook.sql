@@ -19,3 +19,14 @@ CREATE TABLE IF NOT EXISTS q_hook(
 
 -- Did this body come before?
 CREATE INDEX IF NOT EXISTS q_hook_body ON q_hook(path, digest);
+
+-- Paths of which every request was refused since the last good event: a wrong secret, most often.  While requests come
+-- it is at most a minute behind.
+CREATE TABLE IF NOT EXISTS q_refused(
+  path TEXT PRIMARY KEY,
+  n INTEGER NOT NULL,                     -- requests,
+  since_ms INTEGER NOT NULL,              -- the first
+  last_ms INTEGER NOT NULL,               -- ... and the last of them,
+  status INTEGER NOT NULL,                -- what that was answered,
+  why TEXT NOT NULL                       -- ... and why
+) STRICT, WITHOUT ROWID;

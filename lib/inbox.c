@@ -11,6 +11,11 @@ static const char PUT[] =
 	"INSERT INTO q_hook(job, path, scheme, event, source, secret, received_ms, target, headers, digest, note)\n"
 	"VALUES(:id, :path, :scheme, :event, :source, :secret, :now, :target, :headers, :digest, :note)";
 
+static const char REFUSE[] =
+	"INSERT INTO q_refused VALUES(:path, :n, :since, :last, :status, :why)\n"
+	"    ON CONFLICT(path) DO UPDATE SET n = n + excluded.n, last_ms = excluded.last_ms, status = excluded.status, why = excluded.why";
+static const char GOOD[] = "DELETE FROM q_refused WHERE path = :path";
+
 static const char GET[] =
 	"SELECT h.path, h.scheme, h.event, h.secret, h.target, h.headers, b.body\n"
 	"  FROM q_hook h JOIN q_body b ON b.job = h.job\n"
@@ -88,6 +93,23 @@ inbox_add(struct db *db, struct inbox *in, int64_t now)
 	db_text(s, ":headers", v->headers != NULL ? v->headers : "");
 	db_blob(s, ":digest", v->digest, sizeof v->digest);
 	db_text(s, ":note", note);
+	db_run(s);
+	return db_status(db);
+}
+
+int
+inbox_refuse(struct db *db, const struct inbox_refused *r)
+{
+	struct stmt *s = db_prepare(db, r->n > 0 ? REFUSE : GOOD);
+
+	db_text(s, ":path", r->path);
+	if (r->n > 0) {
+		db_int(s, ":n", r->n);
+		db_int(s, ":since", r->since_ms);
+		db_int(s, ":last", r->last_ms);
+		db_int(s, ":status", r->status);
+		db_text(s, ":why", r->why);
+	}
 	db_run(s);
 	return db_status(db);
 }

@@ -18,6 +18,13 @@ int inbox_look(struct db *, struct inbox *, int64_t now);
 /* Add it, inside db_begin()..db_commit(). */
 int inbox_add(struct db *, struct inbox *, int64_t now);
 
+/*
+ * Requests of a path that were refused, n more of them; n 0: its last one was good.  Inside db_begin()..db_commit(): kept in the
+ * file, so that a wrong secret is seen by who does not read the log.
+ */
+struct inbox_refused { const char *path, *why; int64_t n, since_ms, last_ms; int status; };
+int inbox_refuse(struct db *, const struct inbox_refused *);
+
 struct inbox_kept {			/* what is kept of an event; borrowed until the next inbox_get() */
 	const char *path, *scheme, *event, *secret, *target;
 	char *headers;

@@ -130,6 +130,31 @@ is(status(ask(event('x', 'b', path => '/other'))), 401, '... and if it is bad, t
 prepare();
 reload(sub { status(ask(event('x', 'b', path => '/other'))) eq 404 });
 
+# ---- a secret that is wrong --------------------------------------------------
+
+{
+	my $forged = event('forged', 'b', 'X-Hub-Signature-256' => 'sha256=' . '0' x 64);
+	my $row = sub { sql("SELECT path, n, status FROM q_refused WHERE path = '/gh'") };
+
+	is(status(ask($forged)), 401, 'refused');
+	until_ok(sub { $row->() eq '/gh|1|401' });
+	is($row->(), '/gh|1|401', '... is on record at once');
+	is(join('|', run('qlate', '--check')), '0||', '... one of them is no alarm');
+	is(status(ask($forged)), 401, 'refused again') for 1, 2;
+	is($row->(), '/gh|1|401', '... a flood is not written one by one');
+	is(status(ask("GET /gh HTTP/1.1\r\nHost: h\r\n\r\n")), 405, '... what is no webhook does not count');
+	stop();
+	is($row->(), '/gh|3|401', '... but at the end');
+	($code, $out) = run('qlate', '--check');
+	like("$code$out", qr{^1qlate: REFUSED /gh: 3 webhooks were refused, and none was good since the first\n  since \S+ \(\w+\); the last at \S+ with 401: \S.*\n  next: is},
+	    '... three are told');
+	start();
+	is(status(ask(event('x', 'b'))), 200, 'a good one');
+	until_ok(sub { $row->() eq '' });
+	is($row->(), '', '... ends that');
+	is(join('|', run('qlate', '--check')), '0||', '... and the alarm');
+}
+
 # ---- the end -----------------------------------------------------------------
 
 $half = dial();
