@@ -474,4 +474,12 @@ exits 0 '... until the command ends' finish
 is "$(sql "SELECT count(*) FROM q_hold WHERE kind = 'once'")" 0 'no hold is left'
 [ ! -e no ]; ok $? 'nothing ran that should not'
 
+# ---- keys that no program of q writes ----
+
+fresh
+qonce a -- true
+sqlite3 q.db "INSERT INTO q_once(key, state, fence, runs) VALUES('b', 'started', 7, 1), ('b' || char(0) || 'c', 'started', 8, 1)"
+exits 74 'a key with a NUL byte' timeout -k 1 20 qonce --list
+is "$(cut -f1 out) $(cat err)" "b qonce: $PWD/q.db: something has a name that no program of q writes" '... is told, and not looked for for ever'
+
 done_testing
