@@ -147,7 +147,7 @@ done
 exits 0 'output is held back until the record is on disk' sh -c 'qonce held -- echo now | { read -r line; [ "$line" = now ] && qonce --show held | cut -f2; }'
 is "$(cat out)" 'done' '... so a reader finds it there'
 exits 0 'a spool that is full' sh -c 'ulimit -f 2048; qonce spool -- sh -c "head -c 3000000 /dev/zero; echo x >>ran"; [ $? = 74 ]'
-is "$(cat err)" 'qonce: spool: standard output: File too large; it is not complete' '... is told'
+is "$(cat err)" 'qonce: spool: the temporary file of its output: File too large; it is done and on record, and its output is not complete' '... is told'
 is "$(row spool) $(ran)" 'done|1|0|- 2' '... but does not stop the command'
 [ ! -e no ]; ok $? 'nothing that was done ran again'
 
