@@ -14,6 +14,7 @@
 
 #define AHEAD_MS (INT64_C(31) * 24 * 3600 * 1000)	/* a clock so far ahead of the last pass is wrong, or the machine was off */
 #define BEHIND_MS (INT64_C(24) * 3600 * 1000)		/* so far behind, it is wrong, or was at the last pass */
+#define BACK_MS (INT64_C(5) * 60 * 1000)	/* less is no matter, and common where several machines pass */
 #define TWICE_MS (INT64_C(5) * 60 * 1000)
 #define LEVEL_MS 5000			/* marks so near to each other are of one pass, or of two tables read at one time */
 
@@ -309,6 +310,7 @@ schedule_pass(struct db *db, struct cron_table *t, int64_t now, bool force, FILE
 		t->list[i].twice = r->known && r->changed && now - r->from < TWICE_MS;
 		free(p.plans[i].at);
 	}
+	t->ahead_ms = t->n > 0 && !force && p.seen - now > BACK_MS ? p.seen : -1;
 	free(p.plans);
 	return rc;
 }

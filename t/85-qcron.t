@@ -228,9 +228,12 @@ echo 'a */5 * * * * overlap=allow q' >table
 pass 02T12:00
 pass 02T12:12
 is "$(marks) $(keys)" 'a 02T12:12 a/2026-06-02T12:10:00Z' 'a pass'
-pass 02T11:52
-pass 01T13:00
-pass 02T12:12
+exits 0 'a clock that is minutes behind' pass 02T12:07
+is "$(cat out err)" '' '... is silent'
+exits 0 '... and one that is more' pass 02T11:52
+is "$(cat out err)" 'qcron: the last pass was at 2026-06-02T12:12:00Z, which is yet to come: slots up to then are decided; if the clock is right now, next: qcron --force' '... tells that nothing comes'
+exits 0 'hours' pass 01T13:00
+exits 0 '... and back' pass 02T12:12
 is "$(marks) $(keys)" 'a 02T12:12 a/2026-06-02T12:10:00Z' 'a clock that is set back: nothing happens'
 pass 02T12:16
 is "$(keys)" 'a/2026-06-02T12:10:00Z a/2026-06-02T12:15:00Z' '... until it has caught up'
