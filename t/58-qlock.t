@@ -392,7 +392,7 @@ exits 0 '... leaves the other alone' finish
 fresh
 qlock a -- true
 export Q_BOOT=b:1000
-foreign() { sqlite3 q.db "INSERT OR REPLACE INTO q_meta VALUES('boot', 'b'); $1"; }
+foreign() { sqlite3 -cmd '.timeout 10000' q.db "INSERT OR REPLACE INTO q_meta VALUES('boot', 'b'); $1"; }
 hold() { foreign "INSERT INTO q_hold(kind, name, fence, lease_ms, since_ms) VALUES('lock', $1, 9, 5000, 1)"; }
 hold "'$(printf %0300d 7)'"
 hold "'z'"
