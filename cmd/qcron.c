@@ -180,6 +180,7 @@ pass(const char *path, bool force, bool verbose)
 {
 	struct db *db = prog_open(DB_ONCE);
 	char *text = NULL, *line, *rest, *real = realpath(path, NULL);
+	char last[WHEN_TEXT];
 	FILE *log = NULL;
 	size_t len;
 
@@ -194,6 +195,9 @@ pass(const char *path, bool force, bool verbose)
 		if (table.list[i].twice)
 			prog_warn("%s:%d: %s has changed twice within 5 minutes, and begins anew each time; is there one in another table?", path,
 			    table.list[i].line, table.list[i].id);
+	if (table.ahead_ms != -1)
+		prog_warn("the last pass was at %s, which is yet to come: slots up to then are decided; if the clock is right now, next: qcron --force",
+		    when_text(last, table.ahead_ms, false));
 	prog_exit(Q_OK);
 }
 

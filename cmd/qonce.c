@@ -350,6 +350,10 @@ once(void)
 	prog_uncatch();
 	if (!pass_on(STDOUT_FILENO) && how.state == ONCE_DONE)
 		output_lost();
+	if (run.end.lost[0] != 0 && run.end.out_total > (int64_t)run.end.out_len && how.state == ONCE_DONE)
+		prog_die(Q_IO, "%s: the temporary file of its output: %s; it is done and on record, and its output is not complete", key,
+		    strerror(run.end.lost[0]));
+	run.end.lost[0] = 0;
 	if (how.state == ONCE_UNKNOWN)
 		prog_warn("%s: it may have happened: %s%s%s", key, child_headline(how.reason), rerun || asked[2] != NULL ? "" : "; ",
 		    rerun || asked[2] != NULL ? "" : NEXT);

@@ -35,6 +35,7 @@ struct cron_table {
 	struct cron *list;
 	size_t n;
 	const char *file;		/* for schedule_pass(): which table it is */
+	int64_t ahead_ms;		/* set by it: the last pass, if by the clock that is yet to come, else -1 */
 };
 
 /*

@@ -68,6 +68,11 @@ int db_step(struct stmt *);
 int64_t db_run(struct stmt *);
 /* The only column of the only row; -1 if there is none. */
 int64_t db_only(struct stmt *);
+/*
+ * The only column of the first row, a name after `last` (:last; NULL: the statement has no such), for the caller to free.  NULL at
+ * the end, or failed: Q_IO is a name with a NUL byte, after which the next could not be asked for.
+ */
+char *db_next(struct stmt *, const char *last);
 void db_reset(struct stmt *);		/* a query that is left before its end */
 int64_t db_last_id(struct db *);
 

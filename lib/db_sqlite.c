@@ -974,6 +974,25 @@ db_only(struct stmt *s)
 	return v;
 }
 
+char *
+db_next(struct stmt *s, const char *last)
+{
+	char *copy = NULL;
+	const char *name;
+	size_t n;
+
+	if (last != NULL)
+		db_text(s, ":last", last);
+	if (db_step(s) == 1 && (name = db_col_blob(s, 0, &n)) != NULL) {
+		if (memchr(name, '\0', n) != NULL)
+			db_fail(s->db, Q_IO, "%s: something has a name that no program of q writes", db_path(s->db));
+		else if ((copy = strndup(name, n)) == NULL)
+			db_fail(s->db, Q_TEMP, "out of memory");
+	}
+	db_reset(s);
+	return copy;
+}
+
 void
 db_reset(struct stmt *s)
 {

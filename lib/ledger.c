@@ -557,38 +557,19 @@ read_queue(struct collect *c, const char *queue)
 		queue_row(c, queue, (struct name){ "", 0 }, false);
 }
 
-/* The queue after `last` by the statement, for the caller to free; NULL at the end. */
-static char *
-next_queue(struct db *db, const char *sql, const char *last)
-{
-	struct stmt *s = db_prepare(db, sql);
-	char *queue = NULL;
-	struct name name;
-
-	db_text(s, ":last", last);
-	if (db_step(s) == 1 && (name = col_name(s, 0)).p != NULL) {
-		if (memchr(name.p, '\0', name.n) != NULL)	/* what follows it could not be asked for */
-			db_fail(db, Q_IO, "%s: a queue has a name that no program of q writes", db_path(db));
-		else if ((queue = strndup(name.p, name.n)) == NULL)
-			db_fail(db, Q_TEMP, "out of memory");
-	}
-	db_reset(s);
-	return queue;
-}
-
 /* The queue after `last` with any open job. */
 static char *
 next_open(struct db *db, const char *last)
 {
-	char *next[3] = { next_queue(db, NEXT_QUEUE, last), next_queue(db, NEXT_CLAIMED, last), next_queue(db, NEXT_ENTITY, last) };
-	char *first = NULL;
+	const char *const by[] = { NEXT_QUEUE, NEXT_CLAIMED, NEXT_ENTITY };
+	char *first = NULL, *next;
 
 	for (int i = 0; i < 3; i++)
-		if (next[i] != NULL && (first == NULL || strcmp(next[i], first) < 0)) {
+		if ((next = db_next(db_prepare(db, by[i]), last)) != NULL && (first == NULL || strcmp(next, first) < 0)) {
 			free(first);
-			first = next[i];
+			first = next;
 		} else {
-			free(next[i]);
+			free(next);
 		}
 	return first;
 }

@@ -461,7 +461,7 @@ next_queue(struct db *db, char last[65])
 	db_text(s, ":last", last);
 	more = db_step(s) == 1 && db_col_text(s, 0) != NULL;
 	if (more && !(more = copy_name(last, 65, s, 0)))
-		db_fail(db, Q_IO, "%s: a queue has a name that no program of q writes", db_path(db));
+		db_fail(db, Q_IO, "%s: something has a name that no program of q writes", db_path(db));
 	db_reset(s);
 	return more;
 }

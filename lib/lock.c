@@ -15,10 +15,7 @@ static const char HOLDER[] =
 	" WHERE kind = 'lock' AND name = :name AND lease_ms > :boot\n"
 	" ORDER BY fence DESC LIMIT 1";
 
-static const char NEXT[] =
-	"SELECT fence, lease_ms, since_ms, worker, name FROM q_hold\n"
-	" WHERE kind = 'lock' AND name > :name AND lease_ms > :boot\n"
-	" ORDER BY name LIMIT 1";
+static const char NEXT[] = "SELECT min(name) FROM q_hold WHERE kind = 'lock' AND name > :last";
 
 static const char CHECK[] =
 	"SELECT 1 FROM q_hold WHERE kind = 'lock' AND name = :name AND fence = :fence AND lease_ms > :boot";
@@ -61,45 +58,22 @@ lock_any(struct db *db, int64_t boot)
 	return db_only(s) == 1;
 }
 
-/* A row of HOLDER or NEXT, into memory of ours. */
-static void
-held_row(struct stmt *s, int64_t boot, struct lock_held *h)
-{
-	static char worker[256];
-
-	*h = (struct lock_held){ .fence = db_col_int(s, 0), .left_ms = db_col_int(s, 1) - boot, .since_ms = db_col_int(s, 2),
-	    .worker = worker };
-	snprintf(worker, sizeof worker, "%s", db_col_text(s, 3) != NULL ? db_col_text(s, 3) : "");
-}
-
 static bool
 holder(struct db *db, const char *name, int64_t boot, struct lock_held *h)
 {
+	static char worker[256];
 	struct stmt *s = db_prepare(db, HOLDER);
 	bool held;
 
 	db_text(s, ":name", name);
 	db_int(s, ":boot", boot);
 	if ((held = db_step(s) == 1)) {
-		held_row(s, boot, h);
-		h->name = name;
+		*h = (struct lock_held){ .name = name, .fence = db_col_int(s, 0), .left_ms = db_col_int(s, 1) - boot,
+		    .since_ms = db_col_int(s, 2), .worker = worker };
+		snprintf(worker, sizeof worker, "%s", db_col_text(s, 3) != NULL ? db_col_text(s, 3) : "");
 	}
 	db_reset(s);
 	return held;
-}
-
-/* The queue after `last` that has claims; the caller frees.  NULL: there is none. */
-static char *
-busy(struct db *db, const char *last)
-{
-	struct stmt *s = db_prepare(db, BUSY);
-	char *queue = NULL;
-
-	db_text(s, ":last", last);
-	if (db_step(s) == 1 && db_col_text(s, 0) != NULL && (queue = strdup(db_col_text(s, 0))) == NULL)
-		db_fail(db, Q_TEMP, "out of memory");
-	db_reset(s);
-	return queue;
 }
 
 /*
@@ -114,7 +88,7 @@ claims(struct db *db, const struct lock *l, int64_t boot, int64_t *left, struct 
 	bool found = false;
 	int64_t lease;
 
-	for (queue = busy(db, ""); queue != NULL; queue = next) {
+	for (queue = db_next(db_prepare(db, BUSY), ""); queue != NULL; queue = next) {
 		struct stmt *s = db_prepare(db, CLAIMED);
 		struct claim c;
 
@@ -131,7 +105,7 @@ claims(struct db *db, const struct lock *l, int64_t boot, int64_t *left, struct 
 			}
 		}
 		db_reset(s);
-		next = busy(db, queue);
+		next = db_next(db_prepare(db, BUSY), queue);
 		free(queue);
 	}
 	return found;
@@ -289,24 +263,15 @@ int
 lock_each(struct db *db, int (*each)(const struct lock_held *, void *), void *arg)
 {
 	int64_t boot = boot_now(db);
+	char *name = boot != -1 ? db_next(db_prepare(db, NEXT), "") : NULL, *next;
 	struct lock_held h;
-	char name[256] = "";
 	int rc = Q_OK;
-	bool more = boot != -1;
 
-	while (more && rc == Q_OK) {
-		struct stmt *s = db_prepare(db, NEXT);
-
-		db_text(s, ":name", name);
-		db_int(s, ":boot", boot);
-		if ((more = db_step(s) == 1)) {
-			held_row(s, boot, &h);
-			snprintf(name, sizeof name, "%s", db_col_text(s, 4));
-			h.name = name;
-		}
-		db_reset(s);
-		if (more)
+	for (; name != NULL; name = next) {
+		if (holder(db, name, boot, &h))
 			rc = each(&h, arg);
+		next = rc == Q_OK ? db_next(db_prepare(db, NEXT), name) : NULL;
+		free(name);
 	}
 	return rc != Q_OK ? rc : db_status(db);
 }

@@ -2,6 +2,7 @@
  * once.c - what qonce remembers: a row for each key, and while its command runs a hold of the kind "once".  The row alone says
  * "started"; whether that still goes on or nobody knows what became of it, the hold says.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "job.h"
@@ -14,7 +15,7 @@ static const char LOOK[] =
 	"           AND (SELECT value FROM q_meta WHERE name = 'boot') = :id)\n"
 	"  FROM q_once o WHERE key = :key";
 
-static const char OPEN[] = "SELECT min(key) FROM q_once WHERE state = 'started' AND key > :key";
+static const char OPEN[] = "SELECT min(key) FROM q_once WHERE state = 'started' AND key > :last";
 
 static const char START[] =
 	"INSERT INTO q_once(key, state, fence, runs, started_ms, worker) VALUES(:key, 'started', :fence, 1, :now, :worker)\n"
@@ -180,19 +181,15 @@ once_forget(struct db *db, const char *key)
 int
 once_each(struct db *db, int (*each)(const struct once *, void *), void *arg)
 {
-	char key[256] = "";
+	char *key = db_has(db, FOR_QONCE) ? db_next(db_prepare(db, OPEN), "") : NULL, *next;
 	struct once o;
-	struct stmt *s;
 	int rc = Q_OK;
-	bool more = db_has(db, FOR_QONCE);
 
-	while (more && rc == Q_OK) {
-		s = of(db, OPEN, key);
-		if ((more = db_step(s) == 1 && db_col_text(s, 0) != NULL))
-			snprintf(key, sizeof key, "%s", db_col_text(s, 0));
-		db_reset(s);
-		if (more && (rc = once_look(db, key, &o)) == Q_OK && (o.state == ONCE_RUNNING || o.state == ONCE_UNKNOWN))
+	for (; key != NULL; key = next) {
+		if ((rc = once_look(db, key, &o)) == Q_OK && (o.state == ONCE_RUNNING || o.state == ONCE_UNKNOWN))
 			rc = each(&o, arg);
+		next = rc == Q_OK ? db_next(db_prepare(db, OPEN), key) : NULL;
+		free(key);
 	}
 	return rc != Q_OK ? rc : db_status(db);
 }

@@ -116,10 +116,7 @@ sources(struct prom *p)
 
 	head(p, "q_poll_last_success_timestamp_seconds", "gauge", "Unix time of the last run of a source that was no failure.");
 	while (name != NULL && db_status(p->db) == Q_OK) {
-		s = db_prepare(p->db, SOURCES);
-		db_text(s, ":last", name);
-		more = db_step(s) == 1 ? strdup(db_col_text(s, 0)) : NULL;
-		db_reset(s);
+		more = db_next(db_prepare(p->db, SOURCES), name);
 		free(name);
 		if ((name = more) == NULL)
 			break;

@@ -14,6 +14,7 @@
 
 #define AHEAD_MS (INT64_C(31) * 24 * 3600 * 1000)	/* a clock so far ahead of the last pass is wrong, or the machine was off */
 #define BEHIND_MS (INT64_C(24) * 3600 * 1000)		/* so far behind, it is wrong, or was at the last pass */
+#define BACK_MS (INT64_C(5) * 60 * 1000)	/* less is no matter, and common where several machines pass */
 #define TWICE_MS (INT64_C(5) * 60 * 1000)
 #define LEVEL_MS 5000			/* marks so near to each other are of one pass, or of two tables read at one time */
 
@@ -23,6 +24,8 @@ static const char PUT[] =
 	"    ON CONFLICT(id) DO UPDATE\n"
 	"   SET spec = excluded.spec, file = excluded.file, mark_ms = excluded.mark_ms, from_ms = excluded.from_ms, slot_ms = excluded.slot_ms,\n"
 	"       job = excluded.job, missed = missed + excluded.missed, overlapped = overlapped + excluded.overlapped";
+static const char WAITS[] =
+	"SELECT id FROM q_job WHERE queue = :queue AND entity = :id AND type = :id AND finished_ms IS NULL AND lease_ms IS NULL LIMIT 1";
 static const char LAST[] = "SELECT state, finished_ms FROM q_job WHERE id = :id";
 
 struct row {				/* what the file knows of an entry */
@@ -165,7 +168,7 @@ stands(struct pass *p)
 		struct row r;
 
 		read_row(p, c, &r);
-		if (r.known != plan->row.known || r.changed != plan->row.changed || r.mark != plan->row.mark ||
+		if (r.known != plan->row.known || r.changed != plan->row.changed || r.mark != plan->row.mark || r.job != plan->row.job ||
 		    (c->kind == CRON_AFTER && plan->n > 0 && open_job(p->db, r.job, &runs, &settled)))
 			return false;
 	}
@@ -189,6 +192,29 @@ note(struct pass *p, const struct cron *c, int64_t slot, const char *fmt, ...)
 	putc('\n', p->log);
 }
 
+static bool
+cancel(struct pass *p, const struct cron *c, struct plan *plan, int64_t slot, int64_t job)
+{
+	const char *was;
+
+	if (job == -1 || job_cancel(p->db, job, p->now, &was) != Q_OK)
+		return false;
+	note(p, c, slot, "replaces job %" PRId64, job);
+	plan->overlapped++;
+	return true;
+}
+
+/* One that is retried when a later one waits already. */
+static int64_t
+waiting(struct db *db, const struct cron *c)
+{
+	struct stmt *s = db_prepare(db, WAITS);
+
+	db_text(s, ":queue", c->queue);
+	db_text(s, ":id", c->id);
+	return db_only(s);
+}
+
 /* One slot, to a job or not. */
 static int
 fill(struct pass *p, const struct cron *c, struct plan *plan, int64_t slot)
@@ -197,7 +223,6 @@ fill(struct pass *p, const struct cron *c, struct plan *plan, int64_t slot)
 	struct job_new new = { .queue = c->queue, .type = c->id, .key = key, .zone = c->zone, .priority = -1, .event_ms = slot,
 	    .attempts = -1, .window_ms = -1, .base_ms = -1, .cap_ms = -1, .payload = c->payload, .payload_len = strlen(c->payload) };
 	enum job_added added;
-	const char *was;
 	bool runs;
 	int64_t settled;
 
@@ -207,11 +232,11 @@ fill(struct pass *p, const struct cron *c, struct plan *plan, int64_t slot)
 			plan->overlapped++;
 			return Q_OK;
 		}
-		if (!runs && job_cancel(p->db, plan->row.job, p->now, &was) == Q_OK) {
-			note(p, c, slot, "replaces job %" PRId64, plan->row.job);
-			plan->overlapped++;
-		}
+		if (!runs)
+			cancel(p, c, plan, slot, plan->row.job);
 	}
+	while (c->overlap == OVERLAP_REPLACE && cancel(p, c, plan, slot, waiting(p->db, c)))
+		continue;
 	new.due_ms = cron_job(c, slot, key);
 	if (c->overlap == OVERLAP_REPLACE)	/* behind the one that runs, not beside it */
 		new.entity = c->id;
@@ -285,6 +310,7 @@ schedule_pass(struct db *db, struct cron_table *t, int64_t now, bool force, FILE
 		t->list[i].twice = r->known && r->changed && now - r->from < TWICE_MS;
 		free(p.plans[i].at);
 	}
+	t->ahead_ms = t->n > 0 && !force && p.seen - now > BACK_MS ? p.seen : -1;
 	free(p.plans);
 	return rc;
 }

@@ -456,7 +456,7 @@ sqlite3 q.db "INSERT INTO q_count VALUES('a' || char(0) || 'b', 'done', 7)"
 for args in '' --counts '-j --counts'; do
 	# shellcheck disable=SC2086
 	exits 74 "a queue with a NUL in its name: qls $args" timeout 20 qls $args
-	like "$(cat err)" "^qls: $PWD/q.db: a queue has a name that no program of q writes" '... is told'
+	like "$(cat err)" "^qls: $PWD/q.db: something has a name that no program of q writes" '... is told'
 done
 
 done_testing

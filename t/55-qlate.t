@@ -476,7 +476,7 @@ is "$(jq -c '[.queue, .waiting, .done]' out | sed 's/a\{300\}/aaa/')" '["\u001b[
 is "$(terminal 80 'qlate --types' | sed -n 3p)" '\x1b[31m\xff...  \u{202e}|    1 20606d    1    0    0  100.0  0s  0s backlog' '... and on a terminal'
 write "INSERT INTO q_job(queue, event_ms, due_ms, ready_ms, added_ms) VALUES(CAST(x'6200' AS TEXT), 1, 1, 1, 1)"
 exits 74 'a name that cannot be asked for' timeout 20 qlate
-is "$(cat out err)" "qlate: $PWD/q.db: a queue has a name that no program of q writes" '... is told'
+is "$(cat out err)" "qlate: $PWD/q.db: something has a name that no program of q writes" '... is told'
 exits 0 '... unless others are' timeout 20 qlate b
 
 # ---- a long history ----

@@ -387,4 +387,21 @@ kill -TERM "$two"
 exits 143 'one that waits' wait "$two"
 exits 0 '... leaves the other alone' finish
 
+# ---- names that no program of q writes ----
+
+fresh
+qlock a -- true
+export Q_BOOT=b:1000
+foreign() { sqlite3 -cmd '.timeout 10000' q.db "INSERT OR REPLACE INTO q_meta VALUES('boot', 'b'); $1"; }
+hold() { foreign "INSERT INTO q_hold(kind, name, fence, lease_ms, since_ms) VALUES('lock', $1, 9, 5000, 1)"; }
+hold "'$(printf %0300d 7)'"
+hold "'z'"
+exits 0 'a long one' timeout -k 1 20 qlock --list
+is "$(cut -f1 out)" "$(printf %0300d 7; echo; echo z)" '... is listed once, and the next one, too'
+hold "'b' || char(0) || 'c'"
+exits 74 'one with a NUL byte' timeout -k 1 20 qlock --list
+is "$(cat err)" "qlock: $PWD/q.db: something has a name that no program of q writes" '... is told'
+foreign "INSERT INTO q_job(queue, event_ms, due_ms, state, lease_ms, added_ms, entity, head) VALUES('b' || char(0) || 'c', 1, 1, 'claimed', 5000, 1, 'e', 1)"
+exits 74 'a queue with one, in which something runs' timeout -k 1 20 qlock -n y -- true
+
 done_testing

@@ -147,7 +147,7 @@ done
 exits 0 'output is held back until the record is on disk' sh -c 'qonce held -- echo now | { read -r line; [ "$line" = now ] && qonce --show held | cut -f2; }'
 is "$(cat out)" 'done' '... so a reader finds it there'
 exits 0 'a spool that is full' sh -c 'ulimit -f 2048; qonce spool -- sh -c "head -c 3000000 /dev/zero; echo x >>ran"; [ $? = 74 ]'
-is "$(cat err)" 'qonce: spool: standard output: File too large; it is not complete' '... is told'
+is "$(cat err)" 'qonce: spool: the temporary file of its output: File too large; it is done and on record, and its output is not complete' '... is told'
 is "$(row spool) $(ran)" 'done|1|0|- 2' '... but does not stop the command'
 [ ! -e no ]; ok $? 'nothing that was done ran again'
 
@@ -473,5 +473,13 @@ until_ok sh -c '[ "$(sqlite3 -readonly -cmd ".timeout 10000" q.db "SELECT lease_
 exits 0 '... until the command ends' finish
 is "$(sql "SELECT count(*) FROM q_hold WHERE kind = 'once'")" 0 'no hold is left'
 [ ! -e no ]; ok $? 'nothing ran that should not'
+
+# ---- keys that no program of q writes ----
+
+fresh
+qonce a -- true
+sqlite3 q.db "INSERT INTO q_once(key, state, fence, runs) VALUES('b', 'started', 7, 1), ('b' || char(0) || 'c', 'started', 8, 1)"
+exits 74 'a key with a NUL byte' timeout -k 1 20 qonce --list
+is "$(cut -f1 out) $(cat err)" "b qonce: $PWD/q.db: something has a name that no program of q writes" '... is told, and not looked for for ever'
 
 done_testing
