@@ -6,10 +6,8 @@
  * and with its key, unless that is to be remembered.  The newest job and the newest attempt stay, as ids are never given again.
  */
 
-#define _GNU_SOURCE		/* tdestroy */
 #include <errno.h>
 #include <inttypes.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,18 +34,17 @@ static const char WALK[] =
 static const char NEWEST[] =
 	"SELECT (SELECT max(id) FROM q_job),\n"
 	"       (SELECT job FROM q_attempt WHERE id = (SELECT max(id) FROM q_attempt))";
-static const char SIZE[] = "SELECT length(body) FROM q_body WHERE job = :id";
 
 static const char JOB[] =
 	"DELETE FROM q_job\n"
 	" WHERE id = :id AND finished_ms < :cutoff AND (state = 'done' OR state = 'cancelled')\n"
 	"   AND id <> (SELECT max(id) FROM q_job) AND last_attempt IS NOT (SELECT max(id) FROM q_attempt)\n"
 	"RETURNING last_attempt, key";
-static const char BODY[] = "DELETE FROM q_body WHERE job = :id";
+static const char BODY[] = "DELETE FROM q_body WHERE job = :id RETURNING length(body)";
 static const char ATTEMPT[] = "DELETE FROM q_attempt WHERE id = :attempt AND job = :id RETURNING prev";
 static const char KEY[] = "DELETE FROM q_key WHERE queue = :queue AND key = :key AND job = :id AND until_ms <= :now";
 static const char HOOK[] = "DELETE FROM q_hook WHERE job = :id";
-static const char DELETED[] = "UPDATE q_purge SET deleted = deleted + :n WHERE queue = :queue AND as_of_ms = :as_of";
+static const char DELETED[] = "UPDATE q_purge SET deleted = deleted + :n WHERE queue = :queue AND as_of_ms = :as_of AND done_ms IS NULL";
 
 static const char OPEN[] =
 	"SELECT queue, as_of_ms, cutoff_ms, marked_ms, marked - deleted FROM q_purge\n"
@@ -55,7 +52,8 @@ static const char OPEN[] =
 /* cutoff_ms becomes what was really deleted, if the queue keeps longer now: the rest is marked again when it is its time. */
 static const char DONE[] =
 	"UPDATE q_purge SET done_ms = :now, cutoff_ms = min(cutoff_ms, :cutoff) WHERE queue = :queue AND as_of_ms = :as_of";
-static const char LAST[] = "SELECT max(cutoff_ms) FROM q_purge WHERE queue = :queue";
+/* What a run marked whose clock was far ahead is not marked for us: its grace would be over when that time comes. */
+static const char LAST[] = "SELECT max(cutoff_ms) FROM q_purge WHERE queue = :queue AND as_of_ms <= :soon";
 static const char USUALLY[] =
 	"SELECT marked FROM (SELECT marked FROM q_purge WHERE queue = :queue ORDER BY as_of_ms DESC LIMIT 30) ORDER BY marked";
 static const char SHORTEST[] = "SELECT min(number) FROM q_setting WHERE kind = 'queue' AND field = 'keep'";
@@ -71,14 +69,15 @@ static const char SPARED[] =
 static const char UNMARK[] = "DELETE FROM q_purge WHERE done_ms IS NULL AND as_of_ms >= 0 AND queue <> '' AND deleted = 0";
 static const char STOPPED[] = "UPDATE q_purge SET done_ms = :now, cutoff_ms = CASE queue WHEN '' THEN cutoff_ms ELSE 0 END WHERE done_ms IS NULL AND as_of_ms >= 0";
 
+/* With || char(1) also what somebody else wrote with a NUL byte, and is seen here only up to that, is passed. */
 static const char KEYS[] =
 	"SELECT k.key, k.until_ms <= :now AND j.id IS NULL FROM q_key k LEFT JOIN q_job j ON j.id = k.job\n"
-	" WHERE k.queue = :queue AND k.key > :after ORDER BY k.key LIMIT :n";
-static const char KEYS_QUEUE[] = "SELECT min(queue) FROM q_key WHERE queue > :last";
+	" WHERE k.queue = :queue AND k.key >= :after || char(1) ORDER BY k.key LIMIT :n";
+static const char KEYS_QUEUE[] = "SELECT min(queue) FROM q_key WHERE queue >= :last || char(1)";
 static const char OLD_KEY[] =
 	"DELETE FROM q_key WHERE queue = :queue AND key = :key AND until_ms <= :now AND NOT EXISTS(SELECT 1 FROM q_job WHERE id = job)";
 
-static const char SOURCE[] = "SELECT min(name) FROM q_poll_run WHERE name > :last";
+static const char SOURCE[] = "SELECT min(name) FROM q_poll_run WHERE name >= :last || char(1)";
 static const char POLL_RUNS[] =
 	"DELETE FROM q_poll_run WHERE id IN\n"
 	"  (SELECT id FROM q_poll_run WHERE name = :name\n"
@@ -106,8 +105,8 @@ struct work {
 	const struct purge *p;
 	void (*each)(const struct purge_line *, void *);
 	void *arg;
-	void *tree;			/* of queues */
-	struct queue *recent;		/* the last one that was asked for */
+	struct queue **queues;		/* by name */
+	size_t nqueues, recent;		/* recent: the last one that was asked for */
 	struct queue *run;		/* '', whose marks are the runs */
 	int64_t latest;			/* of the cutoffs that matter to the walk under way */
 	struct mark *touched[UNITS];	/* by the transaction under way */
@@ -119,12 +118,6 @@ struct work {
 
 /* ---- queues ---- */
 
-static int
-by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct queue *)a)->name, ((const struct queue *)b)->name);
-}
-
 static int64_t
 last_cutoff(struct work *w, const struct queue *q)
 {
@@ -135,21 +128,21 @@ last_cutoff(struct work *w, const struct queue *q)
 		return 0;
 	s = db_prepare(w->db, LAST);
 	db_text(s, ":queue", q->name);
+	db_int(s, ":soon", w->p->now + SKEW_MS);
 	last = db_only(s);
 	return last > 0 ? last : 0;
 }
 
 static struct queue *
-queue_of(struct work *w, const char *name)
+new_queue(struct work *w, const char *name)
 {
-	struct queue key = { .name = (char *)(uintptr_t)name }, *q, **slot;
+	struct queue *q = calloc(1, sizeof *q), **grown = realloc(w->queues, (w->nqueues + 1) * sizeof *grown);
 	int64_t keep;
 
-	if (w->recent != NULL && strcmp(w->recent->name, name) == 0)
-		return w->recent;
-	if ((slot = tfind(&key, &w->tree, by_name)) != NULL)
-		return w->recent = *slot;
-	if ((q = calloc(1, sizeof *q)) == NULL || (q->name = strdup(name)) == NULL || tsearch(q, &w->tree, by_name) == NULL) {
+	if (grown != NULL)
+		w->queues = grown;
+	if (q == NULL || grown == NULL || (q->name = strdup(name)) == NULL) {
+		free(q);
 		db_fail(w->db, Q_TEMP, "out of memory");
 		return NULL;
 	}
@@ -157,42 +150,54 @@ queue_of(struct work *w, const char *name)
 	q->cutoff = keep > w->p->as_of ? 0 : w->p->as_of - keep;
 	q->last = last_cutoff(w, q);
 	q->limit = -1;
-	return w->recent = q;
+	return q;
 }
 
-static void
-free_queue(void *p)
+static struct queue *
+queue_of(struct work *w, const char *name)
 {
-	struct queue *q = p;
+	size_t at = 0, end = w->nqueues, mid;
+	struct queue *q;
+	int cmp;
 
-	for (struct mark *m = q->marks, *next; m != NULL; m = next) {
-		next = m->next;
-		free(m);
+	if (w->nqueues > 0 && strcmp(w->queues[w->recent]->name, name) == 0)
+		return w->queues[w->recent];
+	while (at < end) {
+		mid = at + (end - at) / 2;
+		if ((cmp = strcmp(w->queues[mid]->name, name)) == 0)
+			return w->queues[w->recent = mid];
+		if (cmp < 0)
+			at = mid + 1;
+		else
+			end = mid;
 	}
-	free(q->name);
-	free(q);
+	if ((q = new_queue(w, name)) == NULL)
+		return NULL;
+	memmove(w->queues + at + 1, w->queues + at, (w->nqueues++ - at) * sizeof *w->queues);
+	return w->queues[w->recent = at] = q;
 }
-
-/* For all queues but '', by name; tsearch's walk has no argument of the caller's. */
-static struct work *walked;
-static void (*visit)(struct work *, struct queue *);
 
 static void
-step(const void *node, VISIT which, int depth)
+free_queues(struct work *w)
 {
-	struct queue *q = *(struct queue *const *)node;
-
-	(void)depth;
-	if ((which == postorder || which == leaf) && *q->name != '\0')
-		visit(walked, q);
+	for (size_t i = 0; i < w->nqueues; i++) {
+		for (struct mark *m = w->queues[i]->marks, *next; m != NULL; m = next) {
+			next = m->next;
+			free(m);
+		}
+		free(w->queues[i]->name);
+		free(w->queues[i]);
+	}
+	free(w->queues);
 }
 
+/* For all queues but '', by name. */
 static void
 for_queues(struct work *w, void (*fn)(struct work *, struct queue *))
 {
-	walked = w;
-	visit = fn;
-	twalk(w->tree, step);
+	for (size_t i = 0; i < w->nqueues; i++)
+		if (*w->queues[i]->name != '\0')
+			fn(w, w->queues[i]);
 }
 
 static void
@@ -233,22 +238,19 @@ count(struct work *w, const char *queue, const struct mark *m)
 	db_int(s, ":n", m->pending);
 	db_text(s, ":queue", queue);
 	db_int(s, ":as_of", m->as_of);
-	db_run(s);
+	if (db_run(s) == 0)
+		db_fail(w->db, Q_TEMP, "%s: a qpurge --undo, or another qpurge, came between; nothing more was deleted; run it again", m->queue->name);
 }
 
-/* What is gone is counted in the same transaction, and its ids are written down before.  False: go no further. */
-static bool
-end(struct work *w)
+/* What is gone is counted in the same transaction, and its ids are written down before. */
+static void
+commit(struct work *w)
 {
-	int64_t took;
-
-	if (w->since == 0)
-		return db_status(w->db) == Q_OK && !w->stopped;
 	for (int i = 0; i < w->ntouched; i++) {
 		count(w, w->touched[i]->queue->name, w->touched[i]);
 		count(w, "", w->touched[i]);
 	}
-	if (w->p->ids != NULL && fflush(w->p->ids) == EOF)
+	if (w->p->ids != NULL && (fflush(w->p->ids) == EOF || ferror(w->p->ids)))
 		db_fail(w->db, Q_IO, "the file of ids: %s; what it does not name was not deleted", strerror(errno));
 	if (db_status(w->db) != Q_OK)
 		db_rollback(w->db);
@@ -259,10 +261,22 @@ end(struct work *w)
 			w->touched[i]->deleted += w->touched[i]->pending;
 		w->touched[i]->pending = 0;
 	}
-	took = when_elapsed() - w->since;
-	w->since = 0;
+}
+
+/* The end of a transaction, if there is one.  False: go no further. */
+static bool
+end(struct work *w)
+{
+	int64_t wait = 0;
+
+	if (w->since != 0) {
+		commit(w);
+		wait = 2 * (when_elapsed() - w->since);
+		wait = wait > PAUSE_MS ? wait : PAUSE_MS;
+		w->since = 0;
+	}
 	if (db_status(w->db) == Q_OK)
-		w->stopped = w->p->pause(2 * took > PAUSE_MS ? 2 * took : PAUSE_MS);
+		w->stopped = w->p->pause(wait);
 	return db_status(w->db) == Q_OK && !w->stopped;
 }
 
@@ -281,7 +295,7 @@ of_job(struct work *w, const char *sql, int64_t id)
 static bool
 delete_job(struct work *w, int64_t id, struct mark *m)
 {
-	int64_t bytes = db_only(of_job(w, SIZE, id)), attempt;
+	int64_t attempt;
 	struct stmt *s = of_job(w, JOB, id);
 	char *key = NULL;
 
@@ -292,14 +306,12 @@ delete_job(struct work *w, int64_t id, struct mark *m)
 	if (db_col_text(s, 1) != NULL && (key = strdup(db_col_text(s, 1))) == NULL)
 		db_fail(w->db, Q_TEMP, "out of memory");
 	db_run(s);
-	db_run(of_job(w, BODY, id));
 	w->units++;
-	w->bytes += bytes;
+	w->bytes += db_only(of_job(w, BODY, id));
 	for (; attempt > 0 && db_status(w->db) == Q_OK; w->units++) {
 		s = of_job(w, ATTEMPT, id);
 		db_int(s, ":attempt", attempt);
-		attempt = db_step(s) == 1 ? db_col_int(s, 0) : -1;
-		db_run(s);
+		attempt = db_only(s);
 	}
 	if (key != NULL) {
 		s = of_job(w, KEY, id);
@@ -337,8 +349,8 @@ page(struct work *w, int64_t *after, struct seen list[PAGE])
 			n++;
 	}
 	db_reset(s);
-	/* They were added in the order of their ids, but for steps of the clock, and none finished before it was added. */
-	if (rows < PAGE || added > w->latest + SKEW_MS)
+	/* They were added in the order of their ids, but for steps of the clock, and none finished before it was added; a time to come says nothing. */
+	if (rows < PAGE || (added > w->latest + SKEW_MS && added <= w->p->now))
 		*after = -1;
 	return n;
 }
@@ -457,7 +469,7 @@ count_old(struct work *w)
 	db_reset(s);
 	w->latest = db_only(db_prepare(w->db, SHORTEST));
 	w->latest = w->p->as_of - (w->latest != -1 && w->latest < SETTING_KEEP_MS ? w->latest : SETTING_KEEP_MS);
-	while (after != -1 && db_status(w->db) == Q_OK && !w->stopped) {
+	while (after != -1 && end(w)) {
 		n = page(w, &after, list);
 		for (int i = 0; i < n; i++)
 			if (list[i].finished < list[i].queue->cutoff && list[i].finished >= list[i].queue->last && list[i].id != job && list[i].id != tried) {
@@ -465,7 +477,6 @@ count_old(struct work *w)
 				if (w->p->dry)
 					note_id(w, list[i].id, list[i].queue->name);
 			}
-		w->stopped = w->p->pause(0);
 	}
 }
 
@@ -670,7 +681,7 @@ purge_run(struct db *db, const struct purge *p, void (*each)(const struct purge_
 		if (db_has(db, FOR_QPOLL))
 			forget_polls(&w);
 	}
-	tdestroy(w.tree, free_queue);
+	free_queues(&w);
 	if (db_status(db) == Q_OK && w.stopped)
 		return db_fail(db, Q_TEMP, "stopped; run it again to go on");
 	return db_status(db) != Q_OK ? db_status(db) : w.refused ? Q_NO : Q_OK;

@@ -187,6 +187,26 @@ qpurge -q --grace 0
 is "$(ids)" 11 '... then it goes'
 healthy
 
+# ---- a clock far ahead ----
+
+rm -f q.db*
+at 2026-06-02T12:00:00Z
+qinit
+done_jobs mail 10
+rest
+at 2036-06-02T12:00:00Z
+exits 0 'the clock is ten years ahead' qpurge -q
+many ahead 1000
+at 2026-06-02T13:00:00Z
+done_jobs mail 10
+rest
+at 2026-07-02T13:00:01Z
+exits 0 'it is right again' qpurge -q
+exits 0 '... the grace time later' qpurge -q --grace 0
+is "$(sql "SELECT count(*) FROM q_job WHERE queue = 'mail'")" 0 '... what is old goes, before and after those added then'
+is "$(sql "SELECT count(*) FROM q_job WHERE queue = 'ahead'")" 1000 '... and nothing else'
+healthy
+
 # ---- the limit ----
 
 rm -f q.db*
@@ -260,6 +280,25 @@ exits 0 'the same run again' qpurge -q --as-of $T
 is "$(runs)" '|3000|3000|1 q0|1000|1000|1 q1|1000|1000|1 q2|1000|1000|1 |0|0|1' '... changes nothing'
 healthy
 
+rm -f q.db* audit2
+at 2026-06-02T12:00:00Z
+qinit
+many mail 3000
+rest
+at 2026-07-03T12:00:00Z
+qpurge -q --limit 3000
+at 2026-07-04T12:00:00Z
+qpurge -q --ids audit2 2>err & p=$!
+until_ok test -s audit2
+qpurge -q --undo
+mid=$(sql 'SELECT count(*) FROM q_job')
+wait "$p"
+is "$? $(cat err)" '75 qpurge: mail: a qpurge --undo, or another qpurge, came between; nothing more was deleted; run it again' 'an undo stops who deletes'
+is "$(sql 'SELECT count(*) FROM q_job')" "$mid" '... at once'
+ok "$([ "$mid" -gt 1 ] && [ "$mid" -lt 3001 ]; echo $?)" "... in the middle ($mid are left)"
+is "$(sql "SELECT 3001 - count(*) - (SELECT deleted FROM q_purge WHERE queue = 'mail') FROM q_job")" 0 '... what is gone is counted'
+healthy
+
 # ---- large payloads do not make a long log; pages are used again ----
 
 rm -f q.db*
@@ -288,11 +327,14 @@ sqlite3 q.db 'PRAGMA wal_autocheckpoint=0' ".read $t/../lib/hook.sql" ".read $t/
 done_jobs mail 2
 rest
 sqlite3 q.db "PRAGMA wal_autocheckpoint=0;
+    INSERT INTO q_key SELECT CAST(x'6d6100' || column1 AS TEXT), CAST(x'6b00' || column1 AS TEXT), 1000, 0 FROM (VALUES('a'), ('b'));
+    INSERT INTO q_key VALUES('maz', 'k', 1000, 0);
     INSERT INTO q_hook SELECT id, '/x', 's', 'e', 'signed', 'f', 1, '/', '', x'00', NULL FROM q_job;
     WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 700)
     INSERT INTO q_poll_run SELECT i, CASE WHEN i > 600 THEN 'few' ELSE 'many' END, 1, CASE WHEN i <= 550 THEN 1000 * i ELSE 1783000000000 END, 'new', 0, 200, 1, 1, 1, 0, 0, 0, 1, 0, NULL, NULL, NULL FROM c" >/dev/null
 at 2026-07-03T12:00:00Z
-qpurge -q
+exits 0 'names with NUL bytes' timeout -s KILL 20 qpurge -q
+is "$(sql "SELECT count(*) FROM q_key WHERE queue = 'maz'")" 0 '... are passed'
 qpurge -q --grace 0
 is "$(sql 'SELECT group_concat(job) FROM q_hook')" 3 'events go with their jobs'
 is "$(sql 'SELECT name, count(*), min(id) FROM q_poll_run GROUP BY name' | xargs)" 'few|100|601 many|100|501' 'runs of qpoll: the last hundred stay'
