@@ -273,7 +273,9 @@ judge(const struct child_end *end)
 		return ONCE_FAILED;
 	if (status == 0)
 		return ONCE_DONE;
-	if (end->told || end->lapsed || end->gone || status == Q_UNKNOWN || status == Q_LOST || (status > 128 && status <= 128 + SIGNALS))
+	/* 124: timeout(1) ended it.  255: ssh(1) lost the connection. */
+	if (end->told || end->lapsed || end->gone || status == Q_UNKNOWN || status == Q_LOST || status == 124 || status == 255 ||
+	    (status > 128 && status <= 128 + SIGNALS))
 		return ONCE_UNKNOWN;
 	return ONCE_FAILED;
 }
@@ -433,7 +435,8 @@ rule(int mode)
 	if (rc == Q_NO)
 		prog_die(Q_TEMP, "%s: it runs just now; try again when that has ended", key);
 	if (rc == Q_NOINPUT)
-		prog_die(Q_NOINPUT, "%s: no such key in %s", key, db_path(db));
+		prog_die(Q_NOINPUT, "%s: no such key in %s%s", key, db_path(db),
+		    mode == DONE ? "; next: qonce --list; or qonce KEY -- true, if nothing was ever started" : "");
 	prog_check(db, rc);
 	prog_check(db, db_commit(db));
 	prog_exit(Q_OK);

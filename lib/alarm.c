@@ -124,17 +124,10 @@ static char *
 after(struct db *db, const char *sql, const char *queue, const char *last)
 {
 	struct stmt *s = db_prepare(db, sql);
-	const char *text;
-	char *copy = NULL;
 
 	if (queue != NULL)
 		db_text(s, ":queue", queue);
-	if (last != NULL)
-		db_text(s, ":last", last);
-	if (db_step(s) == 1 && (text = db_col_text(s, 0)) != NULL && (last == NULL || strcmp(text, last) > 0))
-		copy = strdup(text);
-	db_reset(s);
-	return copy;
+	return db_next(s, last);
 }
 
 static struct stmt *

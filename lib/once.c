@@ -27,9 +27,7 @@ static const char END[] =
 	" WHERE key = :key AND fence = :fence AND state = 'started'";
 
 static const char HAPPENED[] =
-	"INSERT INTO q_once(key, state, fence, runs, finished_ms, worker) VALUES(:key, 'done', 0, 0, :now, :worker)\n"
-	"    ON CONFLICT(key) DO UPDATE SET state = 'done', finished_ms = excluded.finished_ms, worker = excluded.worker,\n"
-	"       reason = NULL, output = NULL, output_len = NULL";
+	"UPDATE q_once SET state = 'done', finished_ms = :now, worker = :worker, reason = NULL, output = NULL, output_len = NULL WHERE key = :key";
 
 static const char FORGET[] = "DELETE FROM q_once WHERE key = :key";
 
@@ -155,8 +153,8 @@ once_happened(struct db *db, const char *key, const char *worker, int64_t now)
 
 	if (rc != Q_OK || o.state == ONCE_DONE)
 		return rc;
-	if (o.state == ONCE_RUNNING)
-		return Q_NO;
+	if (o.state == ONCE_RUNNING || o.state == ONCE_ABSENT)
+		return o.state == ONCE_RUNNING ? Q_NO : Q_NOINPUT;
 	s = of(db, HAPPENED, key);
 	db_text(s, ":worker", worker);
 	db_int(s, ":now", now);

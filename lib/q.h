@@ -465,7 +465,7 @@ struct once_end {
 	size_t output_len;
 };
 int once_end(struct db *, const char *key, int64_t fence, const struct once_end *, int64_t now);
-/* What somebody found out: it is done; it is as if it had never been started.  Q_NO: it runs.  Q_NOINPUT: nothing to forget. */
+/* What somebody found out: it is done; it is as if it had never been started.  Q_NO: it runs.  Q_NOINPUT: no such key. */
 int once_happened(struct db *, const char *key, const char *worker, int64_t now);
 int once_forget(struct db *, const char *key);
 

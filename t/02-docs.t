@@ -218,6 +218,7 @@ printf '#!/bin/sh\ncat >>"$0.got"\n' | tee srv/import >srv/load
 chmod +x srv/*
 (umask 077; echo secret | tee srv/partner.key >partner.key)
 (umask 077; echo 'a secret of the examples' >github.key)
+qonce charge:order-9 -- sh -c 'exit 69' 2>unknown || [ $? = 69 ]
 echo '/github github github.key queue=pushes' >hooks
 cat >srv/orders.json <<'SOURCE'
 {"name": "orders", "url": "https://api.example.com/items", "query": {"since": "{cursor}"}, "items": "/items", "id": "/id",

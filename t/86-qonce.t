@@ -98,7 +98,7 @@ is "$(cat out err)" "k $PWD/q.db
 its input" '... prints its output again'
 is "$(row)" 'done|1|0|-' '... and runs nothing'
 exits 0 'another command of the key' qonce k -- touch no
-for n in 1 3 75 127 128 193 255; do
+for n in 1 3 75 125 127 128 193 254; do
 	exits "$n" "exit $n" qonce "f$n" -- sh -c "echo some; echo why >&2; exit $n"
 	is "$(cat out err)" 'some
 why' '... passes, with what was written'
@@ -154,7 +154,7 @@ is "$(row spool) $(ran)" 'done|1|0|- 2' '... but does not stop the command'
 # ---- it may have happened ----
 
 fresh
-for n in 69 76 129 137 192; do
+for n in 69 76 124 129 137 192 255; do
 	exits "$n" "exit $n" qonce "u$n" -- sh -c "echo part; echo x >>ran; exit $n"
 	is "$(cat out err)" "part
 qonce: u$n: it may have happened: exit status $n; $NEXT" '... is told'
@@ -193,14 +193,15 @@ is "$(state u137)$(cat jout jerr)" unknown '... can be ended, and changes nothin
 
 # ---- a person decides ----
 
+for n in 124 255; do qonce --forget "u$n"; done
 exits 0 'it happened' qonce --done u137
 is "$(cat out err)" '' '... in silence'
 exits 0 '... is done' qonce u137 -- touch no
 exits 0 '... and may be said twice' qonce --done u137
 exits 0 'it did not happen' qonce --forget u192
 is "$(qonce u192 -- echo runs)" runs '... runs'
-exits 0 'what nobody started' qonce --done by-hand
-exits 0 '... is done, too' qonce by-hand -- touch no
+unchanged 66 'a mistyped key' qonce --done by-hand
+is "$(cat err)" "qonce: by-hand: no such key in $PWD/q.db; next: qonce --list; or qonce KEY -- true, if nothing was ever started" '... is told'
 exits 0 'what is done' qonce --forget u192
 is "$(qonce u192 -- echo anew)" anew '... can be forgotten'
 begin r -- sh -c "$HOLD"
