@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "door.h"
@@ -24,6 +25,8 @@ enum {
 	LINGER_MS = 1000,		/* how long a client that has its answer may still send */
 	TICK_MS = 100,
 	EVENTS = 256,
+	STUCK_MS = 10,
+	SMALL = 16 * 1024,		/* bytes that each body may have, however large the others are */
 	POOL = 32 * 1024,		/* of libmicrohttpd, a connection: the head, its table, the answer */
 	CHUNKS = 10 * 1000		/* in addition to one for each 8 bytes */
 };
@@ -50,6 +53,7 @@ static struct call *ready[CONNS + 1];
 static size_t nready, nconns, limit, held;
 static int poller = -1, listener = -1, http_fd;
 static bool full;			/* the socket is not looked at */
+static bool moved;			/* libmicrohttpd has called */
 static int64_t now, swept;
 
 static void
@@ -65,8 +69,10 @@ call_free(struct conn *c)
 {
 	if (c->call == NULL)
 		return;
-	if (c->where == BODY || c->where == READY)
-		c->call->status = 0;
+	if (c->where == BODY) {		/* libmicrohttpd does not say which */
+		c->call->status = 400;
+		c->call->why = "the connection ended before the body, or the form of it is wrong";
+	}
 	door->end(c->call);
 	held -= c->call->room;
 	free(c->call->body);
@@ -140,9 +146,16 @@ answer(struct conn *c, int status, const char *why)
 	char head[512];
 	struct iovec parts[2] = { { .iov_base = head }, { .iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text) } };
 	struct msghdr whole = { .msg_iov = parts, .msg_iovlen = 2 };
+	time_t seconds = time(NULL);
+	struct tm tm;
 	int n;
 
-	n = snprintf(head, sizeof head, "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\nConnection: close\r\n", status, phrase(status), parts[1].iov_len);
+	n = snprintf(head, sizeof head, "HTTP/1.1 %d %s\r\n", status, phrase(status));
+	if (gmtime_r(&seconds, &tm) != NULL)
+		n += (int)strftime(head + n, sizeof head - (size_t)n, "Date: %a, %d %b %Y %T GMT\r\n", &tm);
+	if (status != 204)		/* which has none, by RFC 9110 */
+		n += snprintf(head + n, sizeof head - (size_t)n, "Content-Length: %zu\r\n", parts[1].iov_len);
+	n += snprintf(head + n, sizeof head - (size_t)n, "Connection: close\r\n");
 	if (call != NULL && call->type != NULL)
 		n += snprintf(head + n, sizeof head - (size_t)n, "Content-Type: %.100s\r\n", call->type);
 	if (status == 405 && call != NULL && call->allow != NULL)
@@ -197,7 +210,7 @@ take(struct call *call, const char *data, size_t n, const char **why)
 		room = call->max;
 	if (room > call->room) {
 		*why = "too many bodies at a time";
-		if (room - call->room > DOOR_HELD - held || (body = realloc(call->body, room)) == NULL)
+		if ((room > SMALL && held + room - call->room > DOOR_HELD) || (body = realloc(call->body, room)) == NULL)
 			return 503;
 		held += room - call->room;
 		call->body = body;
@@ -216,6 +229,7 @@ handle(void *unused, struct MHD_Connection *mhd, const char *url, const char *me
 	int status;
 
 	(void)unused, (void)url, (void)method, (void)version;
+	moved = true;
 	if (*state == NULL) {		/* the head, which was checked */
 		*state = c;
 		return MHD_YES;
@@ -240,6 +254,7 @@ connected(void *unused, struct MHD_Connection *mhd, void **context, enum MHD_Con
 	struct conn *c = *context;
 
 	(void)unused;
+	moved = true;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
 		*context = c = adding;
 		c->mhd = mhd;
@@ -337,6 +352,21 @@ drop(struct conn *c)
 		conn_close(c);
 }
 
+/* Who has sent no head yet has the least to lose; if there is nobody, it is who had the most time. */
+static void
+make_room(void)
+{
+	struct conn *c = first.next;
+
+	while (c != &first && c->where != HEAD)
+		c = c->next;
+	if (c == &first)
+		c = first.next;
+	if (c->where == BODY)
+		answer(c, 503, "too many connections");
+	conn_close(c);
+}
+
 static void
 accept_all(void)
 {
@@ -344,10 +374,7 @@ accept_all(void)
 	int fd;
 
 	for (int turns = 0; turns < EVENTS; turns++) {
-
-		for (c = first.next; nconns >= limit && c != &first && c->where != HEAD; c = c->next)
-			;
-		if (nconns >= limit && c == &first) {	/* all have something to say */
+		if (nconns > limit) {	/* one that is libmicrohttpd's is about to go */
 			wait_for_room();
 			return;
 		}
@@ -357,7 +384,7 @@ accept_all(void)
 			return;
 		}
 		if (nconns >= limit)
-			conn_close(c);
+			make_room();
 		if ((c = calloc(1, sizeof *c)) == NULL) {
 			close(fd);
 			return;
@@ -387,7 +414,7 @@ sweep(void)
 		c->end = now + LINGER_MS;
 		conn_close(c);
 	}
-	if (full && listener != -1 && nconns < limit) {
+	if (full && listener != -1 && nconns <= limit) {
 		full = false;
 		watch(EPOLL_CTL_MOD, listener, EPOLLIN, &listener);
 	}
@@ -401,7 +428,9 @@ run_http(void)
 {
 	MHD_UNSIGNED_LONG_LONG wait;
 
-	for (int i = 0; i < 16; i++) {	/* more of what is there already comes into this batch */
+	moved = true;
+	for (int i = 0; moved && i < 16; i++) {	/* more of what is there already comes into this batch */
+		moved = false;
 		MHD_run(http);
 		if (MHD_get_timeout(http, &wait) != MHD_YES || wait > 0)
 			return;
@@ -437,7 +466,8 @@ door_turn(void)
 	bool more = MHD_get_timeout(http, &wait) == MHD_YES && wait == 0;
 	int n;
 
-	prog_poll(&p, 1, more ? 0 : nconns > 0 || full ? TICK_MS : listener == -1 ? 0 : -1);
+	/* More, but it cannot use it: a line about a chunk is longer than its buffer. */
+	prog_poll(&p, 1, more ? moved ? 0 : STUCK_MS : nconns > 0 || full ? TICK_MS : listener == -1 ? 0 : -1);
 	n = epoll_wait(poller, events, EVENTS, 0);
 	now = when_elapsed();
 	for (int i = 0; i < n; i++) {

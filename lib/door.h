@@ -13,7 +13,7 @@
 enum {
 	DOOR_HEAD_MS = 5 * 1000,	/* from the accept until the head is there, */
 	DOOR_ALL_MS = 10 * 1000,	/* until the body is there, too */
-	DOOR_HELD = 64 << 20,		/* bytes of all bodies at a time */
+	DOOR_HELD = 64 << 20,		/* bytes of all bodies at a time, but for small ones */
 	DOOR_RETRY = 5			/* seconds, in Retry-After of 503 */
 };
 

@@ -138,6 +138,18 @@ framing(struct head *h)
 	return NULL;
 }
 
+static int
+pieces(const char *s, const char *sep)
+{
+	int n = 0;
+
+	while (s != NULL && (s = strpbrk(s, sep)) != NULL) {
+		s++;
+		n++;
+	}
+	return n;
+}
+
 int
 head_read(char *text, size_t n, struct head *h, const char **why)
 {
@@ -169,6 +181,9 @@ head_read(char *text, size_t n, struct head *h, const char **why)
 	*why = "no empty line at the end";
 	if (line >= end || cr + 2 != end || (*why = framing(h)) != NULL)
 		return 400;
+	*why = "too many parameters or cookies";	/* libmicrohttpd splits them, within POOL of door.c */
+	if (pieces(h->target, "?&") > HEAD_FIELDS || pieces(find(h, "Cookie"), ";,") > HEAD_FIELDS)
+		return 431;
 	if ((expect = find(h, "Expect")) != NULL && strcasecmp(expect, "100-continue") != 0) {
 		*why = "an Expect that is not 100-continue";
 		return 417;

@@ -71,6 +71,8 @@ my @cases = (
 	# how much of it
 	[ $ok . join('', map { "H$_: $_\r\n" } 1 .. 63) . "\r\n", '0 POST /a 1 -1 - Host=x|' . join('|', map { "H$_=$_" } 1 .. 63), '64 headers' ],
 	[ $ok . join('', map { "H$_: $_\r\n" } 1 .. 64) . "\r\n", '431 too many headers', '65 headers' ],
+	[ "POST /a?" . '&' x 64 . " HTTP/1.1\r\nHost: x\r\n\r\n", '431 too many parameters or cookies', '65 parameters' ],
+	[ "${ok}Cookie: " . 'a=b;' x 65 . "\r\n\r\n", '431 too many parameters or cookies', '65 cookies' ],
 );
 my ($in, $name_in) = tempfile('q-test.XXXXXX', TMPDIR => 1, UNLINK => 1);
 print $in unpack('H*', $_->[0]), "\n" for @cases;

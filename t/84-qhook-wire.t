@@ -58,7 +58,7 @@ slowly('slow but in time', '200', 2, 5, sub { drip($_[0], unpack '(a20)*', event
 
 # ---- one request, one answer -------------------------------------------------
 
-is(ask(event('one', 'hello')), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", 'an event');
+is(undated(ask(event('one', 'hello'))), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", 'an event');
 is(sql("SELECT key, type, queue, CAST(body AS TEXT) FROM q_job JOIN q_body ON id = job WHERE key GLOB '*one'"), '/gh/one|push|hooks|hello', '... is a job');
 my $bytes = join '', map { chr } 0 .. 255;
 is(status(ask(event('bytes', $bytes x 3))), 200, 'any bytes');
@@ -174,12 +174,33 @@ refused(431, "GET /" . 'x' x 100_000, 'a line without an end');
 	is(status(ask(event('full', 'b', map { ("X-$_" => 'x' x $each) } 1 .. 59))), 200, '64 headers in 16 KiB');
 }
 
+refused(431, event('x', 'b', path => '/gh?' . join '&', 1 .. 65), '65 parameters');
+refused(431, event('x', 'b', Cookie => join '; ', map { "c$_=x" } 0 .. 65), '66 cookies');
+is(status(ask(event('split', 'b', path => '/gh?' . join('&', 1 .. 64), Cookie => join '; ', map { "c$_=x" } 1 .. 64))), 200, '64 of each');
+
 # ---- health ------------------------------------------------------------------
 
 my $before = sql('SELECT * FROM q_job, q_meta');
-is(ask("GET /health HTTP/1.1\r\nHost: h\r\n\r\n"), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", 'health');
-is(ask("HEAD /health HTTP/1.0\r\n\r\n"), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", '... by HEAD');
+is(undated(ask("GET /health HTTP/1.1\r\nHost: h\r\n\r\n")), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", 'health');
+is(undated(ask("HEAD /health HTTP/1.0\r\n\r\n")), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", '... by HEAD');
 is(sql('SELECT * FROM q_job, q_meta'), $before, '... writes nothing');
+
+# ---- an answer without a body ------------------------------------------------
+
+SKIP: {
+	skip 'no openssl(1) with Ed25519', 1 if system('openssl genpkey -algorithm ed25519 -out pair 2>/dev/null') != 0;
+	my $time = time;
+	spew('message', int($time) . '{"type":0}');
+	chomp(my $public = `openssl pkey -in pair -pubout -outform DER | tail -c 32 | od -An -v -tx1 | tr -d ' \\n'`);
+	chomp(my $signature = `openssl pkeyutl -sign -inkey pair -rawin -in message | od -An -v -tx1 | tr -d ' \\n'`);
+	spew('public', "$public\n");
+	chmod 0600, 'public';
+	table('/gh github key queue=hooks', '/ping discord public queue=hooks');
+	kill HUP => $pid;
+	ok(until_ok(sub { status(ask(event('x', 'b', path => '/ping'))) ne 404 }), 'a path that is answered with 204');
+	is(undated(ask(head('x', '{"type":0}', path => '/ping', 'X-Signature-Ed25519' => $signature, 'X-Signature-Timestamp' => int $time) . '{"type":0}')),
+	    "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", '... which has no length');
+}
 
 # ---- the slow ones, again ----------------------------------------------------
 

@@ -163,7 +163,7 @@ my $waiting = dial();
 is(status(ask(event('x', 'b', path => '/absent'))), 404, 'two connections, and one behind them');
 kill TERM => $pid;
 ok(until_ok(sub { !IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) }), 'TERM: no new connections');
-is(ask("GET /health HTTP/1.1\r\nHost: h\r\n\r\n", $waiting), "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\nRetry-After: 5\r\n\r\n", '... health says so');
+is(undated(ask("GET /health HTTP/1.1\r\nHost: h\r\n\r\n", $waiting)), "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\nRetry-After: 5\r\n\r\n", '... health says so');
 put($half, 'lo');
 is(status(hear($half)), 200, '... who began is served');
 is(stop('TERM'), 0, '... and then it ends with 0');
@@ -262,6 +262,12 @@ stop();
 	cmp_ok($closed, '>=', 80, "... those that said nothing make room ($closed)");
 	ok(!IO::Select->new($idle[-1])->can_read(0), '... the oldest first');
 	@idle = ();
+	@idle = map { my $s = dial(); put($s, head('x', 'b', 'Content-Length' => 9)); select undef, undef, undef, 0.001; $s } 1 .. 150;
+	my $begin = time;
+	is(status(ask(event('crowd', 'hello'))), 200, 'among those whose bodies do not come');
+	cmp_ok(time - $begin, '<', 3, '... without delay');
+	is(status(hear($idle[0])), 503, '... the oldest makes room');
+	@idle = ();
 	is(status(ask(event('x', 'b', 'X-Hub-Signature-256' => undef))), 401, 'a refusal');
 	stop();
 	is(slurp('err'), '', '... of which -q says nothing');
@@ -297,6 +303,30 @@ is(sql("SELECT state FROM q_job WHERE key = '/large/record'"), 'done', '... inde
 	close $_ for @parts;
 }
 stop();
+start();
+{	# to the last byte, as the space grows by doubling
+	my @parts = map { my $s = dial(); put($s, head("x", $large, path => '/large') . substr $large, 0, 9_000_000); $s } 1 .. 4;
+	my ($rss, $last) = 0;
+	ok(until_ok(sub { sleep 0.1; ($last, $rss) = ($rss, slurp("/proc/$pid/status") =~ /^VmRSS:\s*(\d+)/m); $rss > 35_000 && $rss == $last }), 'four bodies that fill it to the last byte');
+	is(status(ask(event('larger', 'x' x 16385))), 503, '... leave no room');
+	is(status(ask(event('small-2', 'x' x 16384))), 200, '... but for 16 KiB');
+}
+stop();
+unlink 'err';
+start();
+{	# what libmicrohttpd alone reads
+	my %chunked = ('Content-Length' => undef, 'Transfer-Encoding' => 'chunked');
+	is(status(ask(head('x', 'abc', %chunked) . "3\r\nabcd\r\n0\r\n\r\n")), 400, 'a chunk that is too long');
+	is(slurp('err'), "qhook: /gh: 400: the connection ended before the body, or the form of it is wrong\n", '... is told');
+	my $cpu = sub { my @f = split ' ', slurp("/proc/$pid/stat"); ($f[13] + $f[14]) / POSIX::sysconf(POSIX::_SC_CLK_TCK()) };
+	my $s = dial();
+	put($s, head('x', 'abc', %chunked) . '3;' . 'x' x 100_000);
+	sleep 0.1;
+	my ($time, $before) = (time, $cpu->());
+	sleep 0.1 while time - $time < 1 && $cpu->() - $before < 0.3;
+	cmp_ok($cpu->() - $before, '<', 0.3, 'a line that does not fit costs no time');
+}
+stop();
 undef $large;
 
 # ---- the file is busy --------------------------------------------------------
@@ -310,7 +340,7 @@ open my $holder, '|-', "sqlite3 '$ENV{Q_DB}' >held" or die;
 $holder->autoflush(1);
 print $holder "BEGIN IMMEDIATE;\nSELECT 1;\n";
 ok(until_ok(sub { -s 'held' }), 'the file is busy');
-is(ask(event('busy', 'hello')), "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\nRetry-After: 5\r\n\r\n", '... 503');
+is(undated(ask(event('busy', 'hello'))), "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\nRetry-After: 5\r\n\r\n", '... 503');
 is(status(ask(event('before', 'hello'))), 200, '... what is known is known');
 is(status(ask("GET /health HTTP/1.0\r\n\r\n")), 503, '... and health says so');
 is(status(ask(event('busy', 'hello'))), 503, '... again');

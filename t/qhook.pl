@@ -92,6 +92,8 @@ sub hear {
 	}
 	return undef;
 }
+# Without its Date, which must be there.
+sub undated { my ($answer) = @_; $answer && $answer =~ s/^Date: (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d\d:\d\d:\d\d GMT\r\n//m || return 'undated'; $answer }
 sub ask { my ($text, $s) = @_; $s //= dial(); put($s, $text); my $answer = hear($s); close $s; $answer }
 sub status { my ($answer) = @_; defined $answer ? $answer =~ m{\AHTTP/1\.1 (\d{3}) } ? $1 : $answer eq '' ? 'closed' : $answer : 'open' }
 
