@@ -1426,7 +1426,23 @@ backup_failed(struct db *db, const char *to, int rc)
 	if ((rc & 0xff) == SQLITE_IOERR)
 		return db_fail(db, Q_IO, "%s: %s (%d), there or in %s; no backup was made; see dmesg and the disks", to, sqlite3_errstr(rc),
 		    rc, db->path);
+	if ((rc & 0xff) == SQLITE_ERROR)	/* collations and functions of an application */
+		return db_fail(db, Q_CONFIG, "%s: %s, which only the application of the file has; no backup was made; next: sqlite3 '%s' '.backup COPY'",
+		    db->path, sqlite3_errmsg(db->a), db->path);
 	return fail_sqlite(db, rc);
+}
+
+/* Would the copy be used as something beside the file? */
+static bool
+backup_beside(const struct db *db, const char *to)
+{
+	static const char *const SIDE[] = { "-journal", "-wal", "-shm", "-lock", "-reserve" };
+	size_t len = strlen(db->path);
+
+	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++)
+		if (strncmp(to, db->path, len) == 0 && strcmp(to + len, SIDE[i]) == 0)
+			return true;
+	return false;
 }
 
 static int
@@ -1462,7 +1478,13 @@ static int
 backup_copy(struct db *db, const char *temp, const char *to)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db->a, "VACUUM INTO ?1", -1, &st, NULL);
+	char got[256];
+	int rc = one_text(db->a, "PRAGMA quick_check(1)", got, sizeof got);	/* for VACUUM copies a lost page as zeros */
+
+	if (rc == SQLITE_OK && strcmp(got, "ok") != 0)
+		return db_fail(db, Q_IO, "%s: the file is damaged; no backup was made; next: qcheck", db->path);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_prepare_v2(db->a, "VACUUM INTO ?1", -1, &st, NULL);
 
 	if (rc == SQLITE_OK)
 		rc = sqlite3_bind_text(st, 1, temp, -1, SQLITE_STATIC);
@@ -1533,6 +1555,10 @@ db_backup(struct db **out, const char *path, const char *given)
 		return db_fail(db, Q_TEMP, "out of memory");
 	if (*given == '\0')
 		return db_fail(db, Q_CREATE, "the name of the backup is empty");
+	if (backup_beside(db, to))
+		return db_fail(db, Q_CREATE, "%s: that name belongs to the queue file; choose another name", to);
+	if (strlen(strrchr(to, '/') != NULL ? strrchr(to, '/') : to) > NAME_MAX - strlen("-qbackup-journal"))
+		return db_fail(db, Q_CREATE, "the name of the backup is too long: %s", to);
 	for (int i = 0; i < 4; i++) {
 		if (snprintf(unfinished[i], PATH_MAX, "%s%s", to, SIDE[i]) > PATH_MAX - 32)
 			db_fail(db, Q_CREATE, "the name of the backup is too long: %s", to);

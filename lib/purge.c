@@ -38,7 +38,7 @@ static const char NEWEST[] =
 static const char JOB[] =
 	"DELETE FROM q_job\n"
 	" WHERE id = :id AND finished_ms < :cutoff AND (state = 'done' OR state = 'cancelled')\n"
-	"   AND id <> (SELECT max(id) FROM q_job) AND last_attempt IS NOT (SELECT max(id) FROM q_attempt)\n"
+	"   AND id <> (SELECT max(id) FROM q_job) AND last_attempt IS NOT (SELECT coalesce(max(id), 0) FROM q_attempt)\n"
 	"RETURNING last_attempt, key";
 static const char BODY[] = "DELETE FROM q_body WHERE job = :id RETURNING length(body)";
 static const char ATTEMPT[] = "DELETE FROM q_attempt WHERE id = :attempt AND job = :id RETURNING prev";

@@ -23,6 +23,14 @@ for args in '' 'a b' '-n copy'; do
 done
 exits 73 'an empty name' qbackup ''
 exits 73 'no such folder' qbackup nowhere/copy
+for side in -journal -wal -shm -lock -reserve; do
+	exits 73 "the name of FILE$side" env qbackup -d q.db "q.db$side"
+done
+rm -f q.db-reserve
+exits 73 '... which is not there' qbackup ./q.db-reserve
+is "$(cat err)" "qbackup: $PWD/q.db-reserve: that name belongs to the queue file; choose another name" '... says so'
+exits 73 'a long name' qbackup "$(printf '%0241d' 0)"
+is "$(cat err)" "qbackup: the name of the backup is too long: $PWD/$(printf '%0241d' 0)" '... says so'
 exits 73 'a folder' qbackup .
 touch wal-wal reserved
 ln -s nowhere link
@@ -75,6 +83,12 @@ qinit --into app.db
 exits 0 'the file of an application' qbackup -d app.db app.copy
 is "$(sqlite3 -readonly app.copy 'SELECT * FROM orders')" '7|ana' '... with its tables'
 
+sqlite3 app.db "CREATE TABLE odd(a TEXT COLLATE NOCASE); INSERT INTO odd VALUES(1); CREATE INDEX odd_a ON odd(a); PRAGMA writable_schema=on;
+    UPDATE sqlite_schema SET sql = replace(sql, 'NOCASE', 'Ours') WHERE name = 'odd'" >/dev/null
+exits 78 'a collation that only the application has' qbackup -d app.db app.copy2
+is "$(cat err)" "qbackup: $PWD/app.db: no such collation sequence: Ours, which only the application of the file has; no backup was made; next: sqlite3 '$PWD/app.db' '.backup COPY'" '... says so'
+is "$(left)" '' '... leaves nothing'
+
 # ---- back to a copy, as the page says ----
 
 rm -f copy*
@@ -102,6 +116,18 @@ cp q.db-wal bad.db-wal
 sqlite3 bad.db 'PRAGMA wal_checkpoint(TRUNCATE)' >/dev/null
 perl -e 'open my $f, "+<", "bad.db" or die; seek $f, 4096 * 20, 0; print $f "\xff" x 40960' || exit 1
 exits 74 'a damaged file' qbackup -d bad.db copy
+is "$(left; ls copy* 2>/dev/null)" '' '... leaves nothing'
+
+cp q.db bad.db
+cp q.db-wal bad.db-wal
+sqlite3 bad.db 'PRAGMA wal_checkpoint(TRUNCATE)' >/dev/null
+# Of the large payload the link from one page to the next: VACUUM would copy zeros.
+perl -e 'open my $f, "+<", "bad.db" or die; my $n = (-s $f) / 4096; for my $page (reverse 1 .. $n - 1) {
+	seek $f, 4096 * $page, 0; read $f, my $head, 8;
+	next unless unpack("N", $head) == $page + 2 && substr($head, 4) eq "\0" x 4;
+	seek $f, 4096 * $page, 0; print $f pack "N", 1e6; exit } die' || exit 1
+exits 74 'a lost page of a payload' qbackup -d bad.db copy
+is "$(cat err)" "qbackup: $PWD/bad.db: the file is damaged; no backup was made; next: qcheck" '... says so'
 is "$(left; ls copy* 2>/dev/null)" '' '... leaves nothing'
 
 echo mine >copy-qbackup

@@ -141,6 +141,16 @@ is "$(ids) $(sql 'SELECT max(id) FROM q_attempt')" '3 4 3' '... keeps its newest
 is "$(qadd mail x)" 5 '... so ids go on'
 healthy
 
+rm -f q.db*
+at 2026-06-02T12:00:00Z
+qinit
+seq 3 | qadd -q --lines mail
+qcancel 1 2
+at 2027-01-01T00:00:00Z
+qpurge -q
+purged 'deleted mail 2 2026-12-02T00:00:00Z' 'cancelled ones of a file without any attempt' --grace 0
+healthy
+
 # ---- between mark and deletion ----
 
 rm -f q.db*
