@@ -26,7 +26,7 @@ endif
 LINK = $(CC) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 
 BIN = $(PROGS:%=cmd/%)
-UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c t/serve.c t/storm/*.c))
+UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c t/serve.c t/storm/*.c t/fuzz/*.c))
 MAN = $(wildcard man/*.[157])
 C = $(wildcard cmd/*.c lib/*.c t/*.c t/*/*.c)
 LIB = $(filter-out lib/static.o lib/schema.o,$(patsubst %.c,%.o,$(wildcard lib/*.c))) lib/schema.o
@@ -35,7 +35,7 @@ SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-poi
 all: $(BIN)
 
 # qinit looks groups up, HTTP looks hosts up, for which the C library loads plug-ins: of archives they take only SQLite's.
-NET = $(HTTP:%=cmd/%) t/unit-http t/unit-source t/unit-hook t/serve
+NET = $(HTTP:%=cmd/%) t/unit-http t/unit-source t/unit-hook t/serve t/fuzz/fuzz
 DYNAMIC = cmd/qinit $(NET)
 ifdef STATIC
 LIBS += -lpthread -lm
@@ -87,6 +87,12 @@ bench: all t/serve
 	PATH="$(CURDIR)/cmd:$$PATH" t/bench/run
 storm: all $(UNIT)
 	PATH="$(CURDIR)/cmd:$$PATH" t/storm/run
+# With libFuzzer where clang has it, else by t/fuzz/fuzz alone.  RUNS, SEED, and FUZZ: some targets.
+fuzz: t/fuzz/fuzz
+	mkdir -p .fuzz && rm -f .fuzz/libfuzzer
+	clang $(FLAGS) -O1 -DFUZZ $(SAN) -fsanitize=fuzzer -o .fuzz/libfuzzer t/fuzz/fuzz.c $(patsubst %.o,%.c,$(filter-out lib/http.o,$(LIB))) \
+	-lsqlite3 -ljansson -lpthread -lm $(HTTP_LIBS) || echo 'fuzz: no libFuzzer here'
+	t/fuzz/run $(FUZZ)
 
 install: all
 	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7
@@ -100,7 +106,7 @@ uninstall:
 	rm -f $(patsubst man/%.5,$(MANDIR)/man5/%.5,$(filter %.5,$(MAN)))
 	rm -f $(patsubst man/%.7,$(MANDIR)/man7/%.7,$(filter %.7,$(MAN)))
 clean:
-	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan
+	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .fuzz
 
-.PHONY: all check asan lint bench storm install uninstall clean FORCE
+.PHONY: all check asan lint bench storm fuzz install uninstall clean FORCE
 .DELETE_ON_ERROR:
