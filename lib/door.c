@@ -70,7 +70,7 @@ call_free(struct conn *c)
 	if (c->call == NULL)
 		return;
 	if (c->where == BODY) {		/* libmicrohttpd does not say which */
-		c->call->status = 400;
+		c->call->status = 408;
 		c->call->why = "the connection ended before the body, or the form of it is wrong";
 	}
 	door->end(c->call);

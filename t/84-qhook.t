@@ -143,6 +143,7 @@ reload(sub { status(ask(event('x', 'b', path => '/other'))) eq 404 });
 	is(status(ask($forged)), 401, 'refused again') for 1, 2;
 	is($row->(), '/gh|1|401', '... a flood is not written one by one');
 	is(status(ask("GET /gh HTTP/1.1\r\nHost: h\r\n\r\n")), 405, '... what is no webhook does not count');
+	put(dial(), head('x', 'hello'));	# and goes: nor does that
 	stop();
 	is($row->(), '/gh|3|401', '... but at the end');
 	($code, $out) = run('qlate', '--check');
@@ -317,7 +318,7 @@ start();
 {	# what libmicrohttpd alone reads
 	my %chunked = ('Content-Length' => undef, 'Transfer-Encoding' => 'chunked');
 	is(status(ask(head('x', 'abc', %chunked) . "3\r\nabcd\r\n0\r\n\r\n")), 400, 'a chunk that is too long');
-	is(slurp('err'), "qhook: /gh: 400: the connection ended before the body, or the form of it is wrong\n", '... is told');
+	is(slurp('err'), "qhook: /gh: 408: the connection ended before the body, or the form of it is wrong\n", '... is told');
 	my $cpu = sub { my @f = split ' ', slurp("/proc/$pid/stat"); ($f[13] + $f[14]) / POSIX::sysconf(POSIX::_SC_CLK_TCK()) };
 	my $s = dial();
 	put($s, head('x', 'abc', %chunked) . '3;' . 'x' x 100_000);
