@@ -194,7 +194,7 @@ files(struct look *l)
 	strrchr(name, '/')[strrchr(name, '/') == name] = '\0';
 	if (stat(name, &folder) == 0) {
 		if ((folder.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
-			bad(l, "files", false, "chmod o-w on the folder", "everybody may replace it: so they may write to %s", name);
+			bad(l, "files", false, "chmod o-w on the folder", "everybody may replace it, since they may write to %s", name);
 		if ((st.st_mode & S_IWGRP) != 0 && (folder.st_mode & S_ISGID) == 0 && folder.st_gid != st.st_gid)
 			bad(l, "files", true, "chgrp and chmod g+s on the folder", "the group shares it, but new files beside it get another group in %s", name);
 	}

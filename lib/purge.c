@@ -62,7 +62,7 @@ static const char MARK[] =
 	"VALUES(:queue, :as_of, :cutoff, :now, :n, CASE WHEN :n = 0 THEN :now END)\n"
 	"    ON CONFLICT(queue, as_of_ms) DO UPDATE SET marked = marked + excluded.marked, cutoff_ms = excluded.cutoff_ms,\n"
 	"        marked_ms = excluded.marked_ms, done_ms = NULL WHERE excluded.marked > 0";
-static const char OLD_RUNS[] = "DELETE FROM q_purge WHERE queue = :queue AND as_of_ms < :cutoff AND done_ms IS NOT NULL";
+static const char OLD_RUNS[] = "DELETE FROM q_purge WHERE as_of_ms < :cutoff AND done_ms IS NOT NULL";
 
 static const char SPARED[] =
 	"SELECT coalesce(sum(marked - deleted), 0) FROM q_purge WHERE done_ms IS NULL AND as_of_ms >= 0 AND queue <> ''";
@@ -518,16 +518,17 @@ mark_queue(struct work *w, struct queue *q)
 {
 	int64_t limit = most(w, q);
 
-	if (q->jobs > limit)
+	if (q->jobs > limit) {
 		q->limit = limit;
-	else if (q->jobs > 0 && !w->p->dry && last_cutoff(w, q) > q->last)
-		db_fail(w->db, Q_TEMP, "%s: another qpurge has marked meanwhile; nothing was marked; run it again", q->name);
-	else if (q->jobs > 0 && !w->p->dry)
-		mark(w, q->name, q->cutoff, q->jobs);
-	if (q->jobs > limit)
 		w->refused = true;
-	else
-		w->marked += q->jobs;
+		return;
+	}
+	if (q->jobs > 0 && !w->p->dry) {
+		if (last_cutoff(w, q) > q->last)
+			db_fail(w->db, Q_TEMP, "%s: another qpurge has marked meanwhile; nothing was marked; run it again", q->name);
+		mark(w, q->name, q->cutoff, q->jobs);
+	}
+	w->marked += q->jobs;
 }
 
 static void
@@ -543,28 +544,19 @@ tell_waiting(struct work *w, struct queue *q)
 }
 
 static void
-forget_runs(struct work *w, struct queue *q)
-{
-	struct stmt *s = db_prepare(w->db, OLD_RUNS);
-
-	db_text(s, ":queue", q->name);
-	db_int(s, ":cutoff", w->p->now - PURGES_DAYS * DAY_MS);
-	db_run(s);
-}
-
-static void
 mark_old(struct work *w)
 {
-	struct queue *runs;
+	struct stmt *s;
 
 	count_old(w);
 	if (db_status(w->db) != Q_OK || w->stopped || (!w->p->dry && !begin(w)))
 		return;
 	for_queues(w, mark_queue);
-	if (!w->p->dry && (runs = queue_of(w, "")) != NULL) {
+	if (!w->p->dry) {
 		mark(w, "", w->p->as_of, w->marked);
-		forget_runs(w, runs);
-		for_queues(w, forget_runs);
+		s = db_prepare(w->db, OLD_RUNS);
+		db_int(s, ":cutoff", w->p->now - PURGES_DAYS * DAY_MS);
+		db_run(s);
 		end(w);
 	}
 	if (db_status(w->db) == Q_OK) {

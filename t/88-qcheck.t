@@ -168,7 +168,7 @@ chmod 666 q.db*
 problems 'a file for everybody' 'files: everybody may write to it (mode 0666); next: chmod o-w on it and the files beside it'
 cp_good
 chmod 777 .
-problems 'a folder for everybody' "files: everybody may replace it: so they may write to $PWD; next: chmod o-w on the folder"
+problems 'a folder for everybody' "files: everybody may replace it, since they may write to $PWD; next: chmod o-w on the folder"
 chmod 700 .
 : >q.db-journal
 problems 'a journal of another file' "files: $PWD/q.db-journal is there, of a file that had this name before; next: end all programs and move it away"
