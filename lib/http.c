@@ -766,7 +766,7 @@ take_header(char *line, size_t size, size_t n, void *arg)
 	}
 	if (len == 0)
 		h->headed = true;
-	if (h->headed)
+	if (h->headed || memchr(line, '\0', len) != NULL)	/* which would end the text; newer libcurls refuse it themselves */
 		return size * n;
 	if (h->headers_len + len + 2 > HEADERS_MAX) {
 		h->broke = TOO_MANY;
@@ -779,7 +779,7 @@ take_header(char *line, size_t size, size_t n, void *arg)
 		memcpy(to, line + i, len - i);
 		to[len - i] = '\0';
 		h->headers_len += len - i + 1;
-	} else if ((colon = memchr(line, ':', len)) != NULL && memchr(line, '\0', len) == NULL) {
+	} else if ((colon = memchr(line, ':', len)) != NULL) {
 		name = k = (size_t)(colon - line);
 		for (i = name + 1; i < len && (line[i] == ' ' || line[i] == '\t'); i++)
 			;
