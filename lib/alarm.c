@@ -37,7 +37,7 @@ static const char DEAD[] =
 	"SELECT count(*), min(finished_ms), max(id) FROM\n"
 	"       (SELECT id, finished_ms FROM q_job WHERE queue = :queue AND state = 'dead' LIMIT :n)";
 static const char DEAD_COUNT[] = "SELECT count(*) FROM q_job WHERE queue = :queue AND state = 'dead'";
-static const char REASON[] = "SELECT a.reason FROM q_job j JOIN q_attempt a ON a.id = j.last_attempt WHERE j.id = :id";
+static const char REASON[] = "SELECT a.reason, j.type FROM q_job j JOIN q_attempt a ON a.id = j.last_attempt WHERE j.id = :id";
 
 static const char ENDED[] = "SELECT n FROM q_count WHERE queue = :queue AND state > 'cancelled' LIMIT 1";
 static const char RETRIED[] = "SELECT 1 FROM q_job WHERE queue = :queue AND state = 'failed' LIMIT 1";
@@ -146,7 +146,7 @@ dead(struct check *c, const char *queue)
 {
 	struct stmt *s = of_queue(c, DEAD, queue);
 	int64_t n, since, id;
-	const char *why;
+	const char *why, *type;
 
 	db_int(s, ":n", DEAD_LOOKED);
 	if (db_step(s) != 1)
@@ -159,8 +159,12 @@ dead(struct check *c, const char *queue)
 	next(c, "qls --state dead %s; mend the cause; qreplay %s, or qcancel what is to be dropped", queue, queue);
 	s = db_prepare(c->db, REASON);
 	db_int(s, ":id", id);
-	if (db_step(s) == 1 && (why = db_col_text(s, 0)) != NULL)
-		detail(c, "job %" PRId64 ": %.300s", id, why);
+	if (db_step(s) == 1) {
+		if ((why = db_col_text(s, 0)) != NULL)
+			detail(c, "job %" PRId64 ": %.300s", id, why);
+		if ((type = db_col_text(s, 1)) != NULL && strcmp(type, "qjob") == 0)	/* nobody would take it if it were replayed */
+			next(c, "qls %" PRId64 "; mend the cause; start the crontab line again, or wait: its next success cancels this", id);
+	}
 	db_reset(s);
 	tell(c, "DEAD", queue, queue, since);
 }
@@ -202,10 +206,54 @@ like(struct check *c, const char *queue)
 	return best;
 }
 
+/* Is it the queue that is paused, and not all?  *why: the reason, or "". */
+static bool
+pause_of(struct check *c, const struct report *r, const char **why)
+{
+	struct setting set = { .kind = "queue", .field = "paused" };
+	int64_t when;
+
+	snprintf(set.name, sizeof set.name, "%s", r->queue);
+	if (setting_get(c->db, &set, why, &when) == Q_OK)
+		return true;
+	set.name[0] = '\0';
+	if (setting_get(c->db, &set, why, &when) != Q_OK)
+		*why = "";
+	return false;
+}
+
+/* Why it waits, with the reason of a pause. */
+static const char *
+why_text(struct check *c, const struct report *r, char text[400])
+{
+	const char *reason = "";
+
+	if (r->paused)
+		pause_of(c, r, &reason);
+	snprintf(text, 400, "%s%s%s", *r->why != '\0' ? r->why : "-", *reason != '\0' ? ": " : "", reason);
+	return text;
+}
+
+/* What helps what waits, by why it does. */
+static void
+remedy(struct check *c, const struct report *r)
+{
+	const char *reason;
+
+	if (strcmp(r->why, "paused") == 0)
+		next(c, "qpause -r %s when the cause is gone", pause_of(c, r, &reason) ? r->queue : "--all");
+	else if (strcmp(r->why, "rate") == 0 || strcmp(r->why, "busy") == 0)
+		next(c, "qlate --since 1h %s; more workers, or a higher limit: qset", r->queue);
+	else if (strcmp(r->why, "lock") == 0)
+		next(c, "qlock --list tells who has the locks");
+	else
+		next(c, "start a worker: qwork %s -- CMD, or see why the one of the crontab does not run", r->queue);
+}
+
 static void
 waits(struct check *c, const struct report *r)
 {
-	char span[WHEN_TEXT];
+	char span[WHEN_TEXT], why[400];
 	const char *near;
 	bool nobody = r->oldest_ms >= NOBODY_MS && !r->paused && !ever_claimed(c, r->queue);
 
@@ -220,15 +268,8 @@ waits(struct check *c, const struct report *r)
 		tell(c, "NOBODY", r->queue, r->queue, c->now - r->oldest_ms);
 		return;
 	}
-	what(c, "%" PRId64 " due, the oldest for %s and not started: %s", r->waiting, span, r->why);
-	if (strcmp(r->why, "paused") == 0)
-		next(c, "qpause -r %s when the cause is gone", r->queue);
-	else if (strcmp(r->why, "rate") == 0 || strcmp(r->why, "busy") == 0)
-		next(c, "qlate --since 1h %s; more workers, or a higher limit: qset", r->queue);
-	else if (strcmp(r->why, "lock") == 0)
-		next(c, "qlock --list tells who has the locks");
-	else
-		next(c, "start a worker: qwork %s -- CMD, or see why the one of the crontab does not run", r->queue);
+	what(c, "%" PRId64 " due, the oldest for %s and not started: %s", r->waiting, span, why_text(c, r, why));
+	remedy(c, r);
 	tell(c, "WAITS", r->queue, r->queue, c->now - r->oldest_ms);
 }
 
@@ -238,7 +279,7 @@ static void
 late(struct check *c, const struct report *r)
 {
 	static const char *const WINDOWS[BURNS] = { "5m", "30m", "1h", "6h", "3d" };
-	char name[SETTING_NAME + 70], span[WHEN_TEXT], old[WHEN_TEXT];
+	char name[SETTING_NAME + 70], span[WHEN_TEXT], old[WHEN_TEXT], why[400];
 	int w = slo_burning(&r->slo, r->burn, BURN_3D), n;
 	bool overdue = r->waiting > 0 && r->oldest_ms > 3 * r->slo.target_ms;
 	const struct share *s = &r->burn[w == -1 ? BURN_1H : w];
@@ -250,10 +291,13 @@ late(struct check *c, const struct report *r)
 	    when_span(span, r->slo.target_ms), WINDOWS[w == -1 ? BURN_1H : w], (double)r->slo.ppm / 10000);
 	if (w != -1)
 		snprintf(c->what + n, sizeof c->what - (size_t)n, "; it burns %.1f times what is allowed", slo_burn(&r->slo, s));
-	detail(c, "%" PRId64 " due", r->waiting);
-	if (r->waiting > 0)
-		detail(c, "%" PRId64 " due, the oldest for %s: %s", r->waiting, when_brief(old, r->oldest_ms), *r->why != '\0' ? r->why : "-");
-	next(c, "qlate --by hour %s; qls %s", r->queue, r->queue);
+	if (r->waiting > 0) {
+		detail(c, "%" PRId64 " due, the oldest for %s: %s", r->waiting, when_brief(old, r->oldest_ms), why_text(c, r, why));
+		remedy(c, r);
+	} else {
+		detail(c, "nothing is due now");
+		next(c, "qlate --since %s --by hour%s %s tells when it was late", w == BURN_3D ? "3d" : "24h", r->type_len > 0 ? " --types" : "", r->queue);
+	}
 	tell(c, "LATE", name, r->queue, r->waiting > 0 ? c->now - r->oldest_ms : -1);
 }
 

@@ -48,6 +48,8 @@ qreplay -q "$id"
 quiet '... or replayed'
 qfail --dead -m again "$(qclaim mail | jq -r .claim)"
 is "$(kinds)" 'DEAD mail,' '... and dead again'
+exits 3 'a run of qjob' qjob export -- sh -c 'exit 3'
+like "$(qlate --check export)" 'next: qls 3; mend the cause; start the crontab line again' '... is not replayed, since nobody would take it'
 back
 
 # ---- due and not started ----
@@ -63,9 +65,13 @@ alarm 'due for 15 minutes: the worker is stopped' "qlate: WAITS mail: 1 due, the
   since 2026-06-02T12:00:00Z (15m00s)
   next: start a worker: qwork mail -- CMD, or see why the one of the crontab does not run"
 qpause mail 'no ink'
-like "$(qlate --check)" 'started: paused$' 'a pause that somebody forgot is told, too'
+like "$(qlate --check)" 'started: paused: no ink$' 'a pause that somebody forgot is told, too, with its reason'
 like "$(qlate --check)" 'next: qpause -r mail' '... with the way out'
 qpause -r mail
+qpause --all
+like "$(qlate --check)" 'started: paused$' '... of all queues'
+like "$(qlate --check)" 'next: qpause -r --all' '... with another way out'
+qpause -r --all
 qset queue.mail.slo=1h/95%
 quiet 'a target of an hour says that it may wait'
 qset queue.mail.slo=
@@ -119,8 +125,8 @@ printf '%s\n' '900 mail - 1000 5' '90 mail reset 1000 5' '9 mail - 1000 99999' |
 quiet 'a target that is kept, though nine are late'
 printf '%s\n' '200 mail - 1000 99999' | ledger
 alarm 'a target that burns' "qlate: LATE mail: 82.56% within 30s over 1h, wanted 99%; it burns 17.4 times what is allowed
-  0 due
-  next: qlate --by hour mail; qls mail"
+  nothing is due now
+  next: qlate --since 24h --by hour mail tells when it was late"
 is "$(Q_NOW=2026-06-02T12:06:00Z kinds)" 'LATE mail,' '... six minutes later it is 6h and 30m'
 is "$(Q_NOW=2026-06-02T12:06:00Z qlate --check | head -n 1)" 'qlate: LATE mail: 82.56% within 30s over 6h, wanted 99%; it burns 17.4 times what is allowed' '... as told'
 is "$(Q_NOW=2026-06-02T17:30:00Z qlate --check | head -n 1)" 'qlate: LATE mail: 82.56% within 30s over 3d, wanted 99%; it burns 17.4 times what is allowed' '... then the budget of three days'
@@ -133,7 +139,7 @@ qadd -q bulk x
 is "$(Q_NOW=2026-06-02T14:59:59Z kinds)" 'LATE mail,LATE mail/reset,' 'work that waits up to three times the target'
 is "$(Q_NOW=2026-06-02T15:00:01Z qlate --check bulk)" "qlate: LATE bulk: 0.00% within 1h over 1h, wanted 90%
   since 2026-06-02T12:00:00Z (3h00m); 1 due, the oldest for 3h00m: no worker
-  next: qlate --by hour bulk; qls bulk" '... and longer: LATE at once'
+  next: start a worker: qwork bulk -- CMD, or see why the one of the crontab does not run" '... and longer: LATE at once'
 
 # ---- expectations ----
 
