@@ -127,10 +127,16 @@ bad(struct look *l, const char *name, bool warning, const char *next, const char
 static bool
 failed(struct look *l, const char *name)
 {
+	const char *text, *mark;
+
 	if (db_status(l->db) == Q_OK)
 		return false;
 	if (db_status(l->db) == Q_IO || db_status(l->db) == Q_BUG) {
-		bad(l, name, false, NULL, "%s", db_message(l->db));
+		text = db_message(l->db);
+		if ((mark = strstr(text, "; next: ")) != NULL)
+			bad(l, name, false, mark + 8, "%.*s", (int)(mark - text), text);
+		else
+			bad(l, name, false, NULL, "%s", text);
 		db_clear(l->db);
 	} else if (l->status == Q_OK)
 		l->status = db_status(l->db);
@@ -178,10 +184,10 @@ files(struct look *l)
 		if (lstat(name, &side) == -1)
 			continue;
 		snprintf(next, sizeof next, "chown %ju:%ju '%s' and chmod %04o '%s'", (uintmax_t)st.st_uid, (uintmax_t)st.st_gid, name,
-		    st.st_mode & 0666, name);
+		    st.st_mode & 0664, name);
 		if (!S_ISREG(side.st_mode))
 			bad(l, "files", false, "end all programs and move it away", "%s is no regular file", name);
-		else if (side.st_gid != st.st_gid || ((side.st_mode ^ st.st_mode) & 0666) != 0 ||
+		else if (side.st_gid != st.st_gid || ((side.st_mode ^ st.st_mode) & 0664) != 0 ||
 		    (side.st_uid != st.st_uid && (st.st_mode & 0060) != 0060))
 			bad(l, "files", false, next, "%s has owner %ju:%ju and mode %04o, the file %ju:%ju and %04o, so not all who use one can use the other",
 			    name, (uintmax_t)side.st_uid, (uintmax_t)side.st_gid, side.st_mode & 07777,

@@ -161,7 +161,7 @@ fail_sqlite(struct db *db, int rc)
 	case SQLITE_IOERR:
 		return db_fail(db, Q_IO, "%s: %s (%d); see dmesg and the disk", path, sqlite3_errstr(rc), rc);
 	case SQLITE_CORRUPT:
-		return db_fail(db, Q_IO, "%s: the file is damaged; restore a backup to a new name", path);
+		return db_fail(db, Q_IO, "%s: the file is damaged; next: go back to a copy, as qbackup(1) says", path);
 	case SQLITE_NOTADB:
 		return db_fail(db, Q_CONFIG, "%s: not an SQLite database; see -d and Q_DB", path);
 	case SQLITE_CANTOPEN:

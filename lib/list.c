@@ -185,7 +185,7 @@ job_get(struct db *db, int64_t id, struct job *j)
 	j->payload = keep(&at, p, j->payload_len);
 	db_reset(s);
 	if (j->payload == NULL)
-		return db_fail(db, Q_IO, "%s: job %" PRId64 " has lost its payload; the file is damaged; restore a backup to a new name",
+		return db_fail(db, Q_IO, "%s: job %" PRId64 " has lost its payload; the file is damaged; next: go back to a copy, as qbackup(1) says",
 		    db_path(db), id);
 	return db_status(db);
 }

@@ -488,7 +488,7 @@ copy_of('words.db');
 sql('words.db', "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE q_job(((' WHERE name = 'q_job'");
 for my $f (grep { /\.db$/ } glob '*.db') { unlink "$f-wal", "$f-shm" if $f ne 'q.db' && $f ne 'gone.db' }
 
-my $damaged = 'the file is damaged; restore a backup to a new name';
+my $damaged = 'the file is damaged; next: go back to a copy, as qbackup(1) says';
 my @files = (		# file, exit, message, and whether qinit finds it, too
 	['missing.db', 66, "$dir/missing.db: no such queue file; next: qinit '$dir/missing.db', or see -d and Q_DB"],
 	['folder/missing.db', 66, "$dir/folder/missing.db: no such queue file; next: qinit "],

@@ -405,7 +405,7 @@ sqlite3 q.db 'DELETE FROM q_body WHERE job = 2'
 for args in 2 '-j 2' '--raw 2' '' -j; do
 	# shellcheck disable=SC2086
 	exits 74 "a job whose payload is gone: qls $args" qls $args
-	is "$(cat err)" "qls: $PWD/q.db: job 2 has lost its payload; the file is damaged; restore a backup to a new name" '... names it'
+	is "$(cat err)" "qls: $PWD/q.db: job 2 has lost its payload; the file is damaged; next: go back to a copy, as qbackup(1) says" '... names it'
 	is "$(grep -c two out) $(grep -o -e '"payload":null' -e '^payload.*' -e '^2.*' out)" '0 ' '... and shows none for it'
 done
 is "$(qls --raw 1)" one '... the others can be read'

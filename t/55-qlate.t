@@ -505,7 +505,7 @@ exits 0 'the day is read alone' tsv
 is "$(cat out)" "$(cat day)" '... to the same report, whatever is in the history'
 exits 0 '... the last hour, too' tsv --since 1h
 exits 74 '... which the control shows: it cannot be read' qlate --since 3650d
-is "$(cat out err)" "qlate: $PWD/q.db: the file is damaged; restore a backup to a new name" '... is told, with no report'
+is "$(cat out err)" "qlate: $PWD/q.db: the file is damaged; next: go back to a copy, as qbackup(1) says" '... is told, with no report'
 cp whole q.db
 # Gaps: what became of most of the history is gone.
 write 'DELETE FROM q_attempt WHERE id % 7 <> 0'
