@@ -355,7 +355,7 @@ replace(const char *name, const char *text, size_t n)
 	if (snprintf(temp, sizeof temp, "%s.XXXXXX", path) >= (int)sizeof temp)
 		prog_die(Q_CREATE, "%s: the name is too long", name);
 	if ((fd = mkstemp(temp)) == -1 || (f = fdopen(fd, "w")) == NULL)
-		prog_die(Q_CREATE, "%s: %s", temp, strerror(errno));
+		prog_die(Q_CREATE, "%s: cannot be made: %s; its folder must be there, and yours to write to", name, strerror(errno));
 	if (fwrite(text, 1, n, f) < n || fflush(f) == EOF || fchmod(fd, 0644) == -1 || fsync(fd) == -1 || fclose(f) == EOF || rename(temp, path) == -1) {
 		err = errno;
 		unlink(temp);

@@ -49,7 +49,7 @@ print(const struct purge_line *l, void *unused)
 	when_text(at, l->cutoff_ms, false);
 	if (l->what == PURGE_REFUSED) {
 		prog_warn("%s: %" PRId64 " jobs finished before %s, and more than %" PRId64 " are unusual; left alone; "
-		    "next: if they are to go, qpurge --limit %" PRId64, l->queue, l->jobs, at, l->limit, l->jobs);
+		    "next: if they are to go, qpurge --limit %" PRId64, l->queue, l->jobs, at, l->limit, l->jobs + l->jobs / 10);
 		if (!json)
 			return;
 	}

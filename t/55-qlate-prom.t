@@ -172,7 +172,7 @@ is "$([ "$ino" != "$(stat -c %i q.prom)" ] && cat <&5 | tail -n 1 | cut -c1-20)"
 exec 5<&-
 exits 74 'a disk that is full' qlate --prom -o /dev/full
 exits 73 'no folder' qlate --prom -o none/q.prom
-is "$(cat err | sed 's/none[^:]*/X/g; s#/.*/##')" 'qlate: X: No such file or directory' '... is told'
+is "$(cat err)" 'qlate: none/q.prom: cannot be made: No such file or directory; its folder must be there, and yours to write to' '... is told'
 exits 66 'no queue file' qlate -d none.db --prom
 
 # ---- without permission to write ----

@@ -228,7 +228,7 @@ many other 5
 rest
 at 2026-07-03T12:00:00Z
 exits 1 'the first time a thousand are enough' qpurge
-is "$(cat err)" 'qpurge: mail: 1001 jobs finished before 2026-06-03T12:00:00Z, and more than 1000 are unusual; left alone; next: if they are to go, qpurge --limit 1001' '... it says how to go on'
+is "$(cat err)" 'qpurge: mail: 1001 jobs finished before 2026-06-03T12:00:00Z, and more than 1000 are unusual; left alone; next: if they are to go, qpurge --limit 1101' '... it says how to go on'
 is "$(cat out)" "marked${tab}other${tab}5${tab}2026-07-02T12:00:00Z" '... other queues are not held up'
 exits 1 'a limit' qpurge --limit 1000
 exits 1 '... of a dry run' qpurge -n -j
