@@ -918,14 +918,14 @@ sizes(struct check *c)
 	if (db_sizes(c->db, &z) != Q_OK)
 		return;
 	if (z.log > LOG_MAX) {
-		what(c, "the log of the file has %" PRId64 " MiB", z.log >> 20);
+		what(c, "the log of %.900s has %" PRId64 " MiB", db_path(c->db), z.log >> 20);
 		next(c, "look for a reader that does not end, such as an open sqlite3 shell; the next writer copies the log then");
 		tell(c, "LOG", "file", NULL, -1);
 	}
 	least = z.disk / 20 < FREE_MOST ? z.disk / 20 : FREE_MOST;
 	least = least > FREE_LEAST ? least : FREE_LEAST;
 	if (z.free < least) {
-		what(c, "the disk of the file has %" PRId64 " MiB left", z.free >> 20);
+		what(c, "the disk of %.900s has %" PRId64 " MiB left", db_path(c->db), z.free >> 20);
 		next(c, "make room; new jobs are refused before running ones are");
 		tell(c, "DISK", "file", NULL, -1);
 	}
