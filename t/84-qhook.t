@@ -147,7 +147,7 @@ reload(sub { status(ask(event('x', 'b', path => '/other'))) eq 404 });
 	stop();
 	is($row->(), '/gh|3|401', '... but at the end');
 	($code, $out) = run('qlate', '--check');
-	like("$code$out", qr{^1qlate: REFUSED /gh: 3 webhooks were refused, and none was good since the first\n  since \S+ \(\w+\); the last at \S+ with 401: \S.*\n  next: is},
+	like("$code$out", qr{^1qlate: REFUSED /gh: 3 webhooks were refused, and none was good since the first\n  since \S+ \([\w.]+\); the last at \S+ with 401: \S.*\n  next: is},
 	    '... three are told');
 	start();
 	is(status(ask(event('x', 'b'))), 200, 'a good one');
@@ -290,7 +290,7 @@ is((run('qwork', 'hooks', '--', 'sh', '-c', 'sha256sum >got.$Q_ID; exit 75'))[0]
 is(slurp("got.$id"), sha256_hex($large) . "  -\n", '... whole');
 run('qcancel', $id);
 is(status(ask(event('record', substr($large, 0, 7_000_000), path => '/large'))), 200, 'one of 7 MB, 9 MB as a record');
-is(join('|', run('bash', '-o', 'pipefail', '-c', 'qclaim hooks | qdone -')), '0||', '... is settled by it');
+is(join('|', run('bash', '-o', 'pipefail', '-c', 'qclaim -c 10 hooks | qdone -')), '0||', '... is settled by it');
 is(sql("SELECT state FROM q_job WHERE key = '/large/record'"), 'done', '... indeed');
 {	# three of these are more than all bodies may take together
 	my @parts = map { my $s = dial(); put($s, head("part-$_", $large, path => '/large')); $s } 1 .. 3;
