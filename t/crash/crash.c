@@ -21,9 +21,12 @@
  * it was told to sync, bits that rot; two programs at one instant (t/62-storm.t, and kills there); a link(2) where renameat2(2) is missing; the
  * making of the default folder.
  *
- * usage: crash [-v] [-s SEED] [-r ROUNDS] [-n DISKS] [-b BETWEEN] [-c LIE] SCHEMA DIR
- *	-n DISKS	random disks a point (default 3)	-b BETWEEN	percent of the writes that are a point (default 10)
- *	SCHEMA		lib/schema.sql of version 1: some files begin as a file of that version and are upgraded
+ * usage: crash [-kov] [-s SEED] [-r ROUNDS] [-n DISKS] [-b BETWEEN] [-c LIE] SCHEMA DIR
+ *	-k		other rounds: programs killed before each of their syncs, and run again
+ *	-o		begin with a file of version 1
+ *	-n DISKS	random disks a point (default 3)
+ *	-b BETWEEN	percent of the writes that are a point (default 10)
+ *	SCHEMA		lib/schema.sql of version 1: every other file begins as one of that version and is upgraded
  *	DIR		an empty folder; with a fault DIR/cut is left as the disk was
  *	-c LIE		the control: normal, off, folder: these syncs do nothing (see record.h)
  * Exit: 0 nothing is wrong, 1 something is, 2 it could not be tried.
@@ -68,9 +71,10 @@ static const char *const JUDGED[] = { "q.db", "copy.db" };
 enum { FILES = 2 };
 
 static uint64_t seed = 1, rng;
+static int kill_at = -1;			/* the operation (with -k the sync) at which the next program is killed, 0: it is not; -1: at random */
 static int boot, disks = 3, between = 10;
 static enum lie lie;
-static bool verbose;
+static bool verbose, killed;
 static int64_t now = INT64_C(1780401600000);	/* 2026-06-02 12:00 */
 static char live[PATH_MAX], cut_folder[PATH_MAX];	/* where programs work; where disks are made */
 static char said[1 << 16];			/* by the last program, standard output */
@@ -201,7 +205,7 @@ child(const char *const argv[], const char *input, int nth)
 	for (argc = 0; argv[argc] != NULL; argc++)	/* programs may write into them */
 		if (argc == 15 || (words[argc] = strdup(argv[argc])) == NULL)
 			_exit(2);
-	record_program(nth);
+	record_program(nth, killed);
 	exit(MAINS[i].main(argc, words));
 }
 
@@ -221,7 +225,7 @@ contents(const char *name, char *buf, size_t size)
 static int
 run(const char *const argv[], const char *input)
 {
-	int status, nth = percent(30) ? 1 + (int)rnd(30) : 0;
+	int status, nth = kill_at != -1 ? kill_at : percent(30) ? 1 + (int)rnd(30) : 0;
 	char why[1024];
 	pid_t pid;
 
@@ -238,6 +242,7 @@ run(const char *const argv[], const char *input)
 	contents("../out", said, sizeof said);
 	if (status == RECORD_KILLED) {
 		n.killed++;
+		record_point();
 		return status;
 	}
 	n.acks++;
@@ -332,6 +337,39 @@ step(void)
 		newest = atoll(said);
 }
 
+/*
+ * Programs killed before each of their syncs in turn, and run again: who finds that it was done before says so, and
+ * that is a promise, too.
+ */
+static void
+again(void)
+{
+	static const char *const WHAT[] = { "qadd", "qdone", "qonce", "hooks" };
+	char name[32];
+	int status;
+
+	for (int i = 0; i < 4; i++) {
+		status = RECORD_KILLED;
+		for (int nth = 1; status == RECORD_KILLED; nth++) {
+			kill_at = 0;
+			snprintf(name, sizeof name, "n%d", nth);
+			if (i == 1) {
+				nheld = 0;
+				RUN("", "qclaim", "q0");
+				remember_claims();
+			}
+			for (int k = 0; k < 2; k++) {
+				kill_at = k == 0 ? nth : 0;
+				int got = i == 0 ? RUN("", WHAT[i], "-k", name, "q0", "x") : i == 1 ? RUN("", WHAT[i], held[0]) :
+				    i == 2 ? RUN("", WHAT[i], "-u", "rerun", name, "--", "true") : RUN("", WHAT[i], name);
+
+				status = k == 0 ? got : status;
+			}
+		}
+	}
+	kill_at = -1;
+}
+
 /* A file of version 1. */
 static void
 old_file(const char *schema)
@@ -358,8 +396,11 @@ work(void)
 		    status != RECORD_KILLED))
 			errx(2, "seed %" PRIu64 ": qinit: exit %d", seed, status);
 	RUN("", "qset", "queue.q0.keep=1h", "queue.q1.keep=2h", "queue.q0.dead_to=q2");
-	for (int i = 0; i < PROGRAMS; i++)
-		step();
+	if (killed)
+		again();
+	else
+		for (int i = 0; i < PROGRAMS; i++)
+			step();
 }
 
 /* ---- what a file holds ---- */
@@ -597,7 +638,7 @@ static int nstates, legal;		/* legal: those from here on are right now */
 static const char *
 told(const struct op *op)
 {
-	static const char *const WORDS[] = { "write", "size", "sync", "name", "rename", "unlink", "sync of the folder", "no sync", "answer" };
+	static const char *const WORDS[] = { "write", "size", "sync", "name", "rename", "unlink", "sync of the folder", "nothing", "answer" };
 	static char text[160];
 
 	snprintf(text, sizeof text, "%s, file %d, %" PRId64 "+%" PRId64 " %s %s", WORDS[op->kind], op->file, op->offset, op->size, op->from, op->to);
@@ -736,12 +777,14 @@ main(int argc, char *argv[])
 {
 	static const char *const LIES[] = { "none", "normal", "off", "folder" };
 	char *dir, *schema, next[PATH_MAX];
-	int rounds = 4, c;
+	int rounds = 4, old = 0, c;
 	struct db *db;
 	FILE *f;
 
-	while ((c = getopt(argc, argv, "vs:r:n:b:c:")) != -1)
+	while ((c = getopt(argc, argv, "kovs:r:n:b:c:")) != -1)
 		switch (c) {
+		case 'k': killed = true; break;
+		case 'o': old = 1; break;
 		case 'v': verbose = true; break;
 		case 's': seed = strtoull(optarg, NULL, 10); break;
 		case 'r': rounds = atoi(optarg); break;
@@ -754,7 +797,7 @@ main(int argc, char *argv[])
 		default: return 2;
 		}
 	if (argc - optind != 2 || (schema = realpath(argv[optind], NULL)) == NULL || (dir = realpath(argv[optind + 1], NULL)) == NULL)
-		errx(2, "usage: crash [-v] [-s SEED] [-r ROUNDS] [-n DISKS] [-b BETWEEN] [-c normal|off|folder] SCHEMA DIR");
+		errx(2, "usage: crash [-kov] [-s SEED] [-r ROUNDS] [-n DISKS] [-b BETWEEN] [-c normal|off|folder] SCHEMA DIR");
 	optind = 0;			/* getopt(3) begins anew in the programs */
 	folder(live, dir, "live");
 	folder(cut_folder, dir, "cut");
@@ -774,7 +817,7 @@ main(int argc, char *argv[])
 			empty(live);
 			nheld = 0;
 			newest = 0;
-			if (round / LIFE % 2 == 1)
+			if ((round / LIFE + old) % 2 == 1)
 				old_file(schema);
 		} else
 			move(next, live);

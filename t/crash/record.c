@@ -28,15 +28,16 @@ static struct record {		/* shared */
 static enum lie lie;
 static bool on;			/* in this process */
 static bool inside;		/* SQLite's VFS is at work: its system calls are not libq's */
-static int left;		/* operations until this process ends, 0: it does not */
+static int left;		/* operations, or syncs, until this process ends, 0: it does not */
+static bool only_syncs;
 
 /* ---- the list ---- */
 
 /* An operation is about to be done. */
 static void
-point(void)
+point(bool sync)
 {
-	if (on && left > 0 && --left == 0)
+	if (on && (sync || !only_syncs) && left > 0 && --left == 0)
 		_exit(RECORD_KILLED);
 }
 
@@ -68,13 +69,13 @@ add_write(int file, const void *data, int64_t offset, size_t n)
 static void
 add_sync(int file)
 {
-	add(lie == LIE_OFF ? OP_LIE : OP_SYNC, file);
+	add(lie == LIE_OFF ? OP_POINT : OP_SYNC, file);
 }
 
 static void
 add_folder(void)
 {
-	add(lie == LIE_OFF || lie == LIE_FOLDER ? OP_LIE : OP_FOLDER, -1);
+	add(lie == LIE_OFF || lie == LIE_FOLDER ? OP_POINT : OP_FOLDER, -1);
 }
 
 /* ---- names ---- */
@@ -164,7 +165,7 @@ __wrap_unlink(const char *path)
 
 	if (inside || local(path) == NULL)
 		return __real_unlink(path);
-	point();
+	point(false);
 	if ((rc = __real_unlink(path)) == 0)
 		unlinked(local(path));
 	return rc;
@@ -185,7 +186,7 @@ __wrap_renameat2(int fd, const char *from, int fd2, const char *to, unsigned fla
 	struct op *op;
 	int rc;
 
-	point();
+	point(false);
 	if ((rc = __real_renameat2(fd, from, fd2, to, flags)) == 0 && local(to) != NULL && (n = find(local(from))) != NULL) {
 		op = add(OP_RENAME, n->file);
 		strcpy(op->from, n->name);
@@ -201,7 +202,7 @@ __wrap_fsync(int fd)
 	bool folder;
 	int file, rc;
 
-	point();
+	point(true);
 	if ((rc = __real_fsync(fd)) == 0) {
 		if ((file = file_of_fd(fd, &folder)) != -1)
 			add_sync(file);
@@ -217,7 +218,7 @@ __wrap_ftruncate(int fd, off_t size)
 	bool folder;
 	int file, rc;
 
-	point();
+	point(false);
 	if ((rc = __real_ftruncate(fd, size)) == 0 && (file = file_of_fd(fd, &folder)) != -1)
 		add(OP_SIZE, file)->size = size;
 	return rc;
@@ -258,7 +259,7 @@ x_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 	int rc;
 
 	if (F(f)->id != -1)
-		point();
+		point(false);
 	if ((rc = PASS(f, xWrite, p, n, at)) == SQLITE_OK && F(f)->id != -1) {
 		add_write(F(f)->id, p, at, (size_t)n);
 		F(f)->frames = at > 0;
@@ -272,7 +273,7 @@ x_truncate(sqlite3_file *f, sqlite3_int64 size)
 	int rc;
 
 	if (F(f)->id != -1)
-		point();
+		point(false);
 	inside = true;
 	rc = PASS(f, xTruncate, size);
 	inside = false;
@@ -288,12 +289,12 @@ x_sync(sqlite3_file *f, int flags)
 	int rc;
 
 	if (F(f)->id != -1)
-		point();
+		point(true);
 	inside = true;
 	rc = PASS(f, xSync, flags);
 	inside = false;
 	if (rc == SQLITE_OK && F(f)->id != -1 && lie == LIE_NORMAL && F(f)->log && F(f)->frames)
-		add(OP_LIE, -1);
+		add(OP_POINT, -1);
 	else if (rc == SQLITE_OK && F(f)->id != -1)
 		add_sync(F(f)->id);
 	return rc;
@@ -310,7 +311,7 @@ x_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *f, int flags, int *out)
 	(void)vfs;
 	*F(f) = (struct file){ .real = (sqlite3_file *)(F(f) + 1), .id = -1, .log = (flags & SQLITE_OPEN_WAL) != 0 };
 	if (local(path) != NULL)
-		point();
+		point(false);
 	rc = real->xOpen(real, path, REAL(f), flags, out);
 	if (REAL(f)->pMethods != NULL)
 		f->pMethods = &METHODS;
@@ -326,7 +327,7 @@ x_delete(sqlite3_vfs *vfs, const char *path, int sync)
 
 	(void)vfs;
 	if (local(path) != NULL)
-		point();
+		point(false);
 	if (access(path, F_OK) == 0)
 		unlinked(local(path));
 	inside = true;
@@ -403,12 +404,19 @@ record_start(const char *folder)
 }
 
 void
-record_program(int nth)
+record_program(int nth, bool syncs)
 {
 	/* skip_directory_sync() of db_sqlite.c, which is for the rest of a process, may have been called in this one's parent. */
 	real->xSetSystemCall(real, "openDirectory", (sqlite3_syscall_ptr)x_open_folder);
 	left = nth;
+	only_syncs = syncs;
 	on = true;
+}
+
+void
+record_point(void)
+{
+	add(OP_POINT, -1);
 }
 
 void

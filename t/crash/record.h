@@ -19,7 +19,7 @@ enum op_kind {
 	OP_RENAME,		/* `from` becomes `to` */
 	OP_UNLINK,		/* `from` is gone */
 	OP_FOLDER,		/* sync of the folder: the names are on disk */
-	OP_LIE,			/* a sync that was not done */
+	OP_POINT,		/* nothing, but a point of interest: a sync that was not done, a program that was killed */
 	OP_ACK			/* somebody was told that all before is done */
 };
 
@@ -38,8 +38,9 @@ enum lie { LIE_NONE, LIE_NORMAL, LIE_OFF, LIE_FOLDER };
 
 void record_setup(enum lie);	/* once, when SQLite is configured: the VFS becomes the default one */
 void record_start(const char *folder);	/* absolute; forget everything, begin with what is there, as if on disk */
-/* Before a program, in its process: everything from here on is recorded; the nth operation from now ends the process (0: none does). */
-void record_program(int nth);
+/* Before a program, in its process: everything from here on is recorded; the nth operation, or the nth sync, ends the process before it is done (0: none). */
+void record_program(int nth, bool syncs);
+void record_point(void);
 void record_ack(void);
 const struct op *record_ops(int *n, int *base);	/* the first `base` of them are what was there at the start */
 
