@@ -26,7 +26,7 @@ endif
 LINK = $(CC) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 
 BIN = $(PROGS:%=cmd/%)
-UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c t/serve.c t/storm/*.c t/fuzz/*.c))
+UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c t/serve.c t/storm/*.c t/fuzz/*.c t/crash/crash.c))
 MAN = $(wildcard man/*.[157])
 C = $(wildcard cmd/*.c lib/*.c t/*.c t/*/*.c)
 LIB = $(filter-out lib/static.o lib/schema.o,$(patsubst %.c,%.o,$(wildcard lib/*.c))) lib/schema.o
@@ -46,7 +46,16 @@ endif
 $(NET): LIBS += $(HTTP_LIBS)
 
 $(BIN) $(UNIT): %: %.o lib/libq.a
-	$(LINK) -o $@ $(filter %.o %.a,$^) $(LIBS)
+	$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
+
+# The power cuts run the programs themselves: their main() under another name.
+CRASH = qinit qadd qclaim qrenew qdone qfail qcancel qreplay qset qpurge qonce qcron qbackup
+t/crash/crash: t/crash/record.o $(CRASH:%=t/crash/%.o)
+t/crash/crash: LINK += $(patsubst %,-Wl$(comma)--wrap=%,unlink link renameat2 fsync ftruncate)
+$(CRASH:%=t/crash/%.o): t/crash/%.o: cmd/%.o
+	objcopy --redefine-sym main=$*_main $< $@
+comma = ,
+
 lib/libq.a: $(LIB)
 	rm -f $@ && $(AR) rc $@ $^
 %.o: %.c .flags
@@ -93,6 +102,8 @@ fuzz: t/fuzz/fuzz
 	clang $(FLAGS) -O1 -DFUZZ $(SAN) -fsanitize=fuzzer -o .fuzz/libfuzzer t/fuzz/fuzz.c $(patsubst %.o,%.c,$(filter-out lib/http.o,$(LIB))) \
 	-lsqlite3 -ljansson -lpthread -lm $(HTTP_LIBS) || echo 'fuzz: no libFuzzer here'
 	t/fuzz/run $(FUZZ)
+crash: t/crash/crash
+	t/crash/run
 
 install: all
 	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7
@@ -108,5 +119,5 @@ uninstall:
 clean:
 	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .fuzz
 
-.PHONY: all check asan lint bench storm fuzz install uninstall clean FORCE
+.PHONY: all check asan lint bench storm fuzz crash install uninstall clean FORCE
 .DELETE_ON_ERROR:

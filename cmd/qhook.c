@@ -305,7 +305,8 @@ judge(struct call *c, int64_t now)
 		return false;
 	}
 	e->in = (struct inbox){ .request = &e->request, .verdict = v };
-	if ((rc = ready()) == Q_OK && (rc = inbox_look(db, &e->in, now)) == Q_OK) {
+	if ((rc = ready()) == Q_OK && (rc = inbox_look(db, &e->in, now)) == Q_OK &&
+	    (!e->in.known || (rc = db_sync(db)) == Q_OK)) {
 		e->stored = e->in.known;
 		return !e->in.known;
 	}

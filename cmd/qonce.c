@@ -245,9 +245,10 @@ begin(void)
 		if ((version = db_data_version(db)) == -1)
 			prog_check(db, db_status(db));
 		prog_check(db, once_look(db, key, &o));
-		if (o.state == ONCE_DONE)
+		if (o.state == ONCE_DONE) {
+			prog_check(db, db_sync(db));
 			again(&o);
-		else if (o.state == ONCE_RUNNING)
+		} else if (o.state == ONCE_RUNNING)
 			wait_for(&o, version, end);
 		else if ((o.state != ONCE_UNKNOWN || decide(&o)) && start(&o, &at))
 			return at;

@@ -54,6 +54,11 @@ int64_t db_turn(const struct db *);
 
 /* Q_OK: on disk.  Q_UNKNOWN: may have happened.  Else nothing happened. */
 int db_commit(struct db *);
+/*
+ * Before somebody is told by reading alone that a thing was done before: it is on disk, too.  db_commit() does it if nothing was
+ * written.  Costs a sync once a handle.  Q_UNKNOWN.
+ */
+int db_sync(struct db *);
 void db_rollback(struct db *);
 
 struct stmt *db_prepare(struct db *, const char *sql);	/* reset and without bindings */

@@ -56,6 +56,7 @@ struct db {
 	char *path, *wal;
 	int turn[2];			/* turnstile descriptors, -1: not there */
 	bool opened_turn, in_tx, waiting, shrink, upgrading;
+	bool synced;			/* what was in the log when it was opened is on disk */
 	int64_t turns;			/* transactions so far */
 	int frames;			/* in the log after our last commit */
 	int64_t copied;			/* file_time() then, if they were many */
@@ -235,6 +236,7 @@ log_length(void *arg, sqlite3 *a, const char *name, int frames)
 	struct db *db = arg;
 
 	(void)a, (void)name;
+	db->synced = true;
 	db->frames = frames;
 	if (db->mode == DB_STAY && frames >= STAY_FRAMES)
 		db->copied = file_time(db);
@@ -413,7 +415,7 @@ no_directory(const char *path, int *fd)
 
 /*
  * SQLite syncs the folder at each process's first commit, as it opens the log with O_CREAT.  A log
- * that already holds something had that sync by whoever wrote to it first.
+ * that already holds a page had that sync, after its head of 32 bytes, by whoever wrote to it first.
  */
 static void
 skip_directory_sync(const struct db *db)
@@ -421,7 +423,7 @@ skip_directory_sync(const struct db *db)
 	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
 	struct stat st;
 
-	if (vfs != NULL && vfs->iVersion >= 3 && stat(db->wal, &st) == 0 && st.st_size > 0)
+	if (vfs != NULL && vfs->iVersion >= 3 && stat(db->wal, &st) == 0 && st.st_size >= FRAME)
 		vfs->xSetSystemCall(vfs, "openDirectory", (sqlite3_syscall_ptr)no_directory);
 }
 
@@ -830,6 +832,35 @@ db_rollback(struct db *db)
 	turn_leave(db);
 }
 
+/* After a failed sync nobody knows what the disk holds. */
+static int
+unknown(struct db *db, int rc)
+{
+	return db_fail(db, Q_UNKNOWN, "%s: %s (%d) in commit; it may have happened: look with qls before you repeat",
+	    db->path, sqlite3_errstr(rc), rc);
+}
+
+/*
+ * Who opens a log that nobody has open finds in it also the last commit of a process that was killed between
+ * write and sync.
+ */
+int
+db_sync(struct db *db)
+{
+	sqlite3_file *log = NULL;
+	int rc;
+
+	if (db->synced || db->status != Q_OK)
+		return db->status;
+	rc = sqlite3_file_control(db->a, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	if (rc == SQLITE_OK && log != NULL && log->pMethods != NULL)
+		rc = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL);
+	if (rc != SQLITE_OK)
+		return unknown(db, rc);
+	db->synced = true;
+	return Q_OK;
+}
+
 int
 db_commit(struct db *db)
 {
@@ -840,14 +871,14 @@ db_commit(struct db *db)
 	end_statements(db);
 	if (db->status == Q_OK) {
 		rc = sqlite3_exec(db->a, "COMMIT", NULL, NULL, NULL);
-		/* After a failed sync nobody knows what the disk holds; a failed write ended before the commit mark. */
+		/* A failed write ended before the commit mark. */
 		if ((rc & 0xff) == SQLITE_IOERR && rc != SQLITE_IOERR_WRITE)
-			db_fail(db, Q_UNKNOWN, "%s: %s (%d) in commit; it may have happened: look with qls before you repeat",
-			    db->path, sqlite3_errstr(rc), rc);
+			unknown(db, rc);
 		else if (rc != SQLITE_OK)
 			fail_sqlite(db, rc);
 	}
 	db_rollback(db);		/* ends the turn; rolls back only what is still open */
+	db_sync(db);			/* if nothing was written: somebody is told that it was there before */
 	if (db->shrink && db->status == Q_OK) {
 		db->shrink = false;
 		if (db->mode == DB_STAY)
@@ -1162,8 +1193,7 @@ upgrade(struct db *db)
 		return db->status;
 	db->upgrading = false;
 	if (one_text(db->a, VERSION, found, sizeof found) == SQLITE_OK && atoi(found) == DB_SCHEMA) {
-		db_rollback(db);
-		return Q_OK;
+		return db_commit(db);
 	}
 	exec_sql(db, db->a, db_schema);
 	if (one_text(db->a, HAS_OUTBOX, found, sizeof found) == SQLITE_OK && found[0] != '\0')
@@ -1197,7 +1227,8 @@ create_into(struct db *db, const struct db_create *c)
 		    db->path, value, db->path);
 	rc = one_text(db->a, VERSION, value, sizeof value);
 	if (rc == SQLITE_OK)
-		return check_identity(db) != Q_OK || (c->upgrade && upgrade(db) != Q_OK) ? db->status : outbox(db);
+		return check_identity(db) != Q_OK || (c->upgrade && upgrade(db) != Q_OK) || outbox(db) != Q_OK ?
+		    db->status : db_sync(db);
 	if (rc != SQLITE_ERROR || (rc = one_text(db->a, "PRAGMA encoding", value, sizeof value)) != SQLITE_OK)
 		return fail_sqlite(db, rc);
 	if (strcmp(value, "UTF-8") != 0)
@@ -1369,7 +1400,8 @@ db_create(struct db **out, const struct db_create *c)
 			if (status != Q_OK)
 				clear(temp);
 		}
-	}
+	} else
+		sync_path(db, folder);	/* whoever published it may have been killed before */
 	close(lock);
 	if (db->status != Q_OK)
 		return db->status;
@@ -1377,7 +1409,7 @@ db_create(struct db **out, const struct db_create *c)
 	    (c->outbox && outbox(db) != Q_OK))
 		return db->status;
 	reserve_make(db);
-	return Q_OK;
+	return db_sync(db);
 }
 
 /* ---- a copy (qbackup) ---- */
@@ -1583,7 +1615,7 @@ db_backup(struct db **out, const char *path, const char *given)
 		fail_sqlite(db, rc);
 	else if (version != -1 && backup_copy(db, unfinished[0], to) == Q_OK) {
 		quiet = db_data_version(db) == version;
-		if (backup_verify(db, unfinished[0], to, atoll(newest), &quiet, version) == Q_OK && sync_path(db, unfinished[0]) == Q_OK &&
+		if (backup_verify(db, unfinished[0], to, atoll(newest), &quiet, version) == Q_OK && db_sync(db) == Q_OK && sync_path(db, unfinished[0]) == Q_OK &&
 		    publish(db, unfinished[0], to) == Q_NO)
 			db_fail(db, Q_CREATE, "%s: there is something of that name now; a backup replaces nothing; choose another name", to);
 	}
