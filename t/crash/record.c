@@ -234,24 +234,24 @@ struct file {
 };
 #define F(f) ((struct file *)(f))
 #define REAL(f) F(f)->real
-#define PASS(f, call, ...) (REAL(f)->pMethods->call(REAL(f), ##__VA_ARGS__))
+#define CALL(f) F(f)->real->pMethods
 
 static sqlite3_vfs *real;
 static int (*open_folder)(const char *, int *);
 
-static int x_close(sqlite3_file *f) { return PASS(f, xClose); }
-static int x_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at) { return PASS(f, xRead, p, n, at); }
-static int x_size(sqlite3_file *f, sqlite3_int64 *n) { return PASS(f, xFileSize, n); }
-static int x_lock(sqlite3_file *f, int how) { return PASS(f, xLock, how); }
-static int x_unlock(sqlite3_file *f, int how) { return PASS(f, xUnlock, how); }
-static int x_check(sqlite3_file *f, int *out) { return PASS(f, xCheckReservedLock, out); }
-static int x_control(sqlite3_file *f, int what, void *arg) { return PASS(f, xFileControl, what, arg); }
-static int x_sector(sqlite3_file *f) { return PASS(f, xSectorSize); }
-static int x_device(sqlite3_file *f) { return PASS(f, xDeviceCharacteristics); }
-static int x_map(sqlite3_file *f, int i, int n, int more, void volatile **p) { return PASS(f, xShmMap, i, n, more, p); }
-static int x_shm_lock(sqlite3_file *f, int at, int n, int how) { return PASS(f, xShmLock, at, n, how); }
-static void x_barrier(sqlite3_file *f) { PASS(f, xShmBarrier); }
-static int x_unmap(sqlite3_file *f, int gone) { return PASS(f, xShmUnmap, gone); }
+static int x_close(sqlite3_file *f) { return CALL(f)->xClose(REAL(f)); }
+static int x_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at) { return CALL(f)->xRead(REAL(f), p, n, at); }
+static int x_size(sqlite3_file *f, sqlite3_int64 *n) { return CALL(f)->xFileSize(REAL(f), n); }
+static int x_lock(sqlite3_file *f, int how) { return CALL(f)->xLock(REAL(f), how); }
+static int x_unlock(sqlite3_file *f, int how) { return CALL(f)->xUnlock(REAL(f), how); }
+static int x_check(sqlite3_file *f, int *out) { return CALL(f)->xCheckReservedLock(REAL(f), out); }
+static int x_control(sqlite3_file *f, int what, void *arg) { return CALL(f)->xFileControl(REAL(f), what, arg); }
+static int x_sector(sqlite3_file *f) { return CALL(f)->xSectorSize(REAL(f)); }
+static int x_device(sqlite3_file *f) { return CALL(f)->xDeviceCharacteristics(REAL(f)); }
+static int x_map(sqlite3_file *f, int i, int n, int more, void volatile **p) { return CALL(f)->xShmMap(REAL(f), i, n, more, p); }
+static int x_shm_lock(sqlite3_file *f, int at, int n, int how) { return CALL(f)->xShmLock(REAL(f), at, n, how); }
+static void x_barrier(sqlite3_file *f) { CALL(f)->xShmBarrier(REAL(f)); }
+static int x_unmap(sqlite3_file *f, int gone) { return CALL(f)->xShmUnmap(REAL(f), gone); }
 
 static int
 x_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
@@ -260,7 +260,7 @@ x_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 
 	if (F(f)->id != -1)
 		point(false);
-	if ((rc = PASS(f, xWrite, p, n, at)) == SQLITE_OK && F(f)->id != -1) {
+	if ((rc = CALL(f)->xWrite(REAL(f), p, n, at)) == SQLITE_OK && F(f)->id != -1) {
 		add_write(F(f)->id, p, at, (size_t)n);
 		F(f)->frames = at > 0;
 	}
@@ -275,7 +275,7 @@ x_truncate(sqlite3_file *f, sqlite3_int64 size)
 	if (F(f)->id != -1)
 		point(false);
 	inside = true;
-	rc = PASS(f, xTruncate, size);
+	rc = CALL(f)->xTruncate(REAL(f), size);
 	inside = false;
 	if (rc == SQLITE_OK && F(f)->id != -1)
 		add(OP_SIZE, F(f)->id)->size = size;
@@ -291,7 +291,7 @@ x_sync(sqlite3_file *f, int flags)
 	if (F(f)->id != -1)
 		point(true);
 	inside = true;
-	rc = PASS(f, xSync, flags);
+	rc = CALL(f)->xSync(REAL(f), flags);
 	inside = false;
 	if (rc == SQLITE_OK && F(f)->id != -1 && lie == LIE_NORMAL && F(f)->log && F(f)->frames)
 		add(OP_POINT, -1);
