@@ -232,37 +232,37 @@ struct file {
 	int id;			/* -1: not recorded */
 	bool log, frames;	/* frames: the last write was none of the log's head */
 };
-#define F(f) ((struct file *)(f))
-#define REAL(f) F(f)->real
-#define CALL(f) F(f)->real->pMethods
+static struct file *ours(sqlite3_file *f) { return (struct file *)f; }
+static sqlite3_file *real_of(sqlite3_file *f) { return ours(f)->real; }
+static const sqlite3_io_methods *to(sqlite3_file *f) { return real_of(f)->pMethods; }
 
 static sqlite3_vfs *real;
 static int (*open_folder)(const char *, int *);
 
-static int x_close(sqlite3_file *f) { return CALL(f)->xClose(REAL(f)); }
-static int x_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at) { return CALL(f)->xRead(REAL(f), p, n, at); }
-static int x_size(sqlite3_file *f, sqlite3_int64 *n) { return CALL(f)->xFileSize(REAL(f), n); }
-static int x_lock(sqlite3_file *f, int how) { return CALL(f)->xLock(REAL(f), how); }
-static int x_unlock(sqlite3_file *f, int how) { return CALL(f)->xUnlock(REAL(f), how); }
-static int x_check(sqlite3_file *f, int *out) { return CALL(f)->xCheckReservedLock(REAL(f), out); }
-static int x_control(sqlite3_file *f, int what, void *arg) { return CALL(f)->xFileControl(REAL(f), what, arg); }
-static int x_sector(sqlite3_file *f) { return CALL(f)->xSectorSize(REAL(f)); }
-static int x_device(sqlite3_file *f) { return CALL(f)->xDeviceCharacteristics(REAL(f)); }
-static int x_map(sqlite3_file *f, int i, int n, int more, void volatile **p) { return CALL(f)->xShmMap(REAL(f), i, n, more, p); }
-static int x_shm_lock(sqlite3_file *f, int at, int n, int how) { return CALL(f)->xShmLock(REAL(f), at, n, how); }
-static void x_barrier(sqlite3_file *f) { CALL(f)->xShmBarrier(REAL(f)); }
-static int x_unmap(sqlite3_file *f, int gone) { return CALL(f)->xShmUnmap(REAL(f), gone); }
+static int x_close(sqlite3_file *f) { return to(f)->xClose(real_of(f)); }
+static int x_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at) { return to(f)->xRead(real_of(f), p, n, at); }
+static int x_size(sqlite3_file *f, sqlite3_int64 *n) { return to(f)->xFileSize(real_of(f), n); }
+static int x_lock(sqlite3_file *f, int how) { return to(f)->xLock(real_of(f), how); }
+static int x_unlock(sqlite3_file *f, int how) { return to(f)->xUnlock(real_of(f), how); }
+static int x_check(sqlite3_file *f, int *out) { return to(f)->xCheckReservedLock(real_of(f), out); }
+static int x_control(sqlite3_file *f, int what, void *arg) { return to(f)->xFileControl(real_of(f), what, arg); }
+static int x_sector(sqlite3_file *f) { return to(f)->xSectorSize(real_of(f)); }
+static int x_device(sqlite3_file *f) { return to(f)->xDeviceCharacteristics(real_of(f)); }
+static int x_map(sqlite3_file *f, int i, int n, int more, void volatile **p) { return to(f)->xShmMap(real_of(f), i, n, more, p); }
+static int x_shm_lock(sqlite3_file *f, int at, int n, int how) { return to(f)->xShmLock(real_of(f), at, n, how); }
+static void x_barrier(sqlite3_file *f) { to(f)->xShmBarrier(real_of(f)); }
+static int x_unmap(sqlite3_file *f, int gone) { return to(f)->xShmUnmap(real_of(f), gone); }
 
 static int
 x_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
 	int rc;
 
-	if (F(f)->id != -1)
+	if (ours(f)->id != -1)
 		point(false);
-	if ((rc = CALL(f)->xWrite(REAL(f), p, n, at)) == SQLITE_OK && F(f)->id != -1) {
-		add_write(F(f)->id, p, at, (size_t)n);
-		F(f)->frames = at > 0;
+	if ((rc = to(f)->xWrite(real_of(f), p, n, at)) == SQLITE_OK && ours(f)->id != -1) {
+		add_write(ours(f)->id, p, at, (size_t)n);
+		ours(f)->frames = at > 0;
 	}
 	return rc;
 }
@@ -272,13 +272,13 @@ x_truncate(sqlite3_file *f, sqlite3_int64 size)
 {
 	int rc;
 
-	if (F(f)->id != -1)
+	if (ours(f)->id != -1)
 		point(false);
 	inside = true;
-	rc = CALL(f)->xTruncate(REAL(f), size);
+	rc = to(f)->xTruncate(real_of(f), size);
 	inside = false;
-	if (rc == SQLITE_OK && F(f)->id != -1)
-		add(OP_SIZE, F(f)->id)->size = size;
+	if (rc == SQLITE_OK && ours(f)->id != -1)
+		add(OP_SIZE, ours(f)->id)->size = size;
 	return rc;
 }
 
@@ -288,15 +288,15 @@ x_sync(sqlite3_file *f, int flags)
 {
 	int rc;
 
-	if (F(f)->id != -1)
+	if (ours(f)->id != -1)
 		point(true);
 	inside = true;
-	rc = CALL(f)->xSync(REAL(f), flags);
+	rc = to(f)->xSync(real_of(f), flags);
 	inside = false;
-	if (rc == SQLITE_OK && F(f)->id != -1 && lie == LIE_NORMAL && F(f)->log && F(f)->frames)
+	if (rc == SQLITE_OK && ours(f)->id != -1 && lie == LIE_NORMAL && ours(f)->log && ours(f)->frames)
 		add(OP_POINT, -1);
-	else if (rc == SQLITE_OK && F(f)->id != -1)
-		add_sync(F(f)->id);
+	else if (rc == SQLITE_OK && ours(f)->id != -1)
+		add_sync(ours(f)->id);
 	return rc;
 }
 
@@ -309,14 +309,14 @@ x_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *f, int flags, int *out)
 	int rc;
 
 	(void)vfs;
-	*F(f) = (struct file){ .real = (sqlite3_file *)(F(f) + 1), .id = -1, .log = (flags & SQLITE_OPEN_WAL) != 0 };
+	*ours(f) = (struct file){ .real = (sqlite3_file *)(ours(f) + 1), .id = -1, .log = (flags & SQLITE_OPEN_WAL) != 0 };
 	if (local(path) != NULL)
 		point(false);
-	rc = real->xOpen(real, path, REAL(f), flags, out);
-	if (REAL(f)->pMethods != NULL)
+	rc = real->xOpen(real, path, real_of(f), flags, out);
+	if (real_of(f)->pMethods != NULL)
 		f->pMethods = &METHODS;
 	if (rc == SQLITE_OK && local(path) != NULL && stat(path, &st) == 0)
-		F(f)->id = file_of(local(path), st.st_ino);
+		ours(f)->id = file_of(local(path), st.st_ino);
 	return rc;
 }
 
