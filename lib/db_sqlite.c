@@ -1400,8 +1400,7 @@ db_create(struct db **out, const struct db_create *c)
 			if (status != Q_OK)
 				clear(temp);
 		}
-	} else
-		sync_path(db, folder);	/* whoever published it may have been killed before */
+	}
 	close(lock);
 	if (db->status != Q_OK)
 		return db->status;
@@ -1409,7 +1408,7 @@ db_create(struct db **out, const struct db_create *c)
 	    (c->outbox && outbox(db) != Q_OK))
 		return db->status;
 	reserve_make(db);
-	return db_sync(db);
+	return db_sync(db);		/* the folder, too: whoever published the file may have been killed before that */
 }
 
 /* ---- a copy (qbackup) ---- */

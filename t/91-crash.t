@@ -23,7 +23,7 @@ like "$(cat verdict)" '; lost 0, odd 0, damaged 0$' '... nothing is lost or dama
 [ "$(figure cuts)" -gt 100 ]; ok $? "... $(figure cuts) cuts"
 cuts 'one of version 1, upgraded' 0 "$seed" -o -r 1 -n 2
 like "$(cat verdict)" '; lost 0, odd 0, damaged 0$' '... nothing is lost or damaged'
-cuts 'programs killed before each sync, and run again' 0 "$seed" -k -r 1 -n 2
+cuts 'programs killed before each sync, and run again' 0 "$seed" -k -o -r 1 -n 2
 like "$(cat verdict)" '; lost 0, odd 0, damaged 0$' '... nothing is lost or damaged'
 
 # Controls: the same programs on a disk that is not told to sync.

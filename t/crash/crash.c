@@ -391,11 +391,16 @@ work(void)
 {
 	int status = RECORD_KILLED;
 
-	for (int i = 0; status != Q_OK; i++)
-		if (i == 10 || ((status = access(file, F_OK) == 0 ? RUN("", "qinit", "--upgrade") : RUN("", "qinit", "--outbox")) != Q_OK &&
-		    status != RECORD_KILLED))
+	for (int i = 1; status != Q_OK; i++) {
+		kill_at = killed ? i : -1;
+		status = access(file, F_OK) == 0 ? RUN("", "qinit", "--upgrade") : RUN("", "qinit", "--outbox");
+		if (i == 30 || (status != Q_OK && status != RECORD_KILLED))
 			errx(2, "seed %" PRIu64 ": qinit: exit %d", seed, status);
-	RUN("", "qset", "queue.q0.keep=1h", "queue.q1.keep=2h", "queue.q0.dead_to=q2");
+	}
+	for (int i = 0; i < 2; i++) {
+		kill_at = !killed ? -1 : i == 0 ? 1 : 0;
+		RUN("", "qset", "queue.q0.keep=1h", "queue.q1.keep=2h", "queue.q0.dead_to=q2");
+	}
 	if (killed)
 		again();
 	else
