@@ -40,11 +40,10 @@ claim(struct job_want *w, struct claim *claims)
 
 	do {
 		prog_check(db, db_begin(db, false));
-		if (job_claim(db, w, prog_now(), claims, &n) != Q_OK || !db_changed(db))
+		if (job_claim(db, w, prog_now(), claims, &n) != Q_OK)
 			db_rollback(db);
-		else
-			db_commit(db);
 		prog_check(db, db_status(db));
+		prog_check(db, db_commit(db));
 	} while (n == 0 && w->more);
 	return n;
 }

@@ -170,13 +170,11 @@ transact(bool renew, int n, struct claim *claims, int *got)
 {
 	int64_t now = when_now();
 	int rc = db_begin(db, false);
-	bool settles = false;
 
 	renew |= when_elapsed() >= renew_at;	/* the wait may have been long, and the claim below must not find our own leases over */
 	*got = 0;
 	for (EACH_SLOT(s)) {
 		s->state = NULL;
-		settles |= s->stage == ENDED;
 		if (rc == Q_OK && s->stage == ENDED)
 			rc = job_settle(db, &s->claim, &s->how, now, &s->state);
 		else if (rc == Q_OK && renew && s->stage == RUNS && s->ours)
@@ -190,7 +188,7 @@ transact(bool renew, int n, struct claim *claims, int *got)
 	want.n = n;
 	if (rc == Q_OK && n > 0)
 		rc = job_claim(db, &want, now, claims, got);
-	if (rc == Q_OK && (settles || db_changed(db)))
+	if (rc == Q_OK)
 		return db_commit(db);
 	db_rollback(db);
 	return rc;

@@ -59,7 +59,6 @@ int db_commit(struct db *);
  * written.  Costs a sync once a handle.  Q_UNKNOWN.
  */
 int db_sync(struct db *);
-bool db_changed(struct db *);	/* any row since db_begin(); if not, and nobody is told of what was found, db_rollback() is cheaper */
 void db_rollback(struct db *);
 
 struct stmt *db_prepare(struct db *, const char *sql);	/* reset and without bindings */

@@ -58,7 +58,6 @@ struct db {
 	bool opened_turn, in_tx, waiting, shrink, upgrading;
 	bool synced;			/* what was in the log when it was opened is on disk */
 	int64_t turns;			/* transactions so far */
-	int changes;			/* of rows, before this one */
 	int frames;			/* in the log after our last commit */
 	int64_t copied;			/* file_time() then, if they were many */
 	int64_t busy_ms, deadline;	/* by when_elapsed() */
@@ -780,12 +779,6 @@ still_ours(struct db *db)
 	db_reset(s);
 }
 
-bool
-db_changed(struct db *db)
-{
-	return sqlite3_total_changes(db->a) != db->changes;
-}
-
 int64_t
 db_turn(const struct db *db)
 {
@@ -815,7 +808,6 @@ db_begin(struct db *db, bool adds)
 	db->waiting = false;
 	db->in_tx = sqlite3_get_autocommit(db->a) == 0;
 	db->turns++;
-	db->changes = sqlite3_total_changes(db->a);
 	if (db->status == Q_OK)
 		still_ours(db);
 	if (db->status != Q_OK)
