@@ -105,6 +105,9 @@ fuzz: t/fuzz/fuzz
 crash: t/crash/crash
 	t/crash/run
 
+model:
+	t/model/run
+
 install: all
 	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7
 	install -m 0755 $(BIN) $(BINDIR)
@@ -119,5 +122,5 @@ uninstall:
 clean:
 	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .fuzz
 
-.PHONY: all check asan lint bench storm fuzz crash install uninstall clean FORCE
+.PHONY: all check asan lint bench storm fuzz crash model install uninstall clean FORCE
 .DELETE_ON_ERROR:

@@ -10,7 +10,7 @@ use Storable 'dclone';
 use Test::More;
 
 my $seed = $ENV{SEED} // int(time * 1000 + $$) % 1_000_000_000;
-my $ops = $ENV{OPS} // 260;
+my $ops = $ENV{OPS} // 300;
 $ENV{PATH} = abs_path(dirname(__FILE__)) . "/../cmd:$ENV{PATH}";
 delete @ENV{grep /^Q_/, keys %ENV};
 @ENV{'LC_ALL', 'TZ'} = ('C', 'UTC');
@@ -56,7 +56,7 @@ sub add {		# id, or nothing if refused
 		}
 	}
 	my $id = @jobs || 1;
-	$jobs[$id] = { %$n, id => $id, state => 'pending', fence => 0, spent => 0, lost => 0, added => $now, word => '',
+	$jobs[$id] = { %$n, id => $id, state => 'pending', generation => 1, fence => 0, spent => 0, lost => 0, added => $now, word => '',
 	    until => defined $n->{window} ? $n->{due} + $n->{window} : undef };
 	$keys{"$n->{queue} $n->{key}"} = $id if defined $n->{key};
 	return $id;
@@ -78,9 +78,9 @@ sub fails {		# one attempt less
 sub settled {
 	my ($j, $outcome, $state, $reason, $due, $count, $result) = @_;
 	$j->{state} = $state;
-	$j->{settled} = $now;
-	$j->{last} = { outcome => $outcome, reason => $reason, count => $count, result => $result };
-	push @ledger, join '|', map { $_ // '' } $j->{id}, $j->{spent} + ($outcome eq 'failed' || $outcome eq 'lost' ? 0 : 1), $j->{fence},
+	$j->{finished} = $state eq 'done' || $state eq 'dead' ? $now : undef;
+	$j->{last} = { at => $now, outcome => $outcome, reason => $reason, count => $count, result => $result };
+	push @ledger, join '|', map { $_ // '' } $j->{id}, $j->{generation}, $j->{spent} + ($outcome eq 'failed' || $outcome eq 'lost' ? 0 : 1), $j->{fence},
 	    $due, $j->{claimed}, $now, $outcome, $state, $count, $reason, $result;
 	return 0;
 }
@@ -144,6 +144,28 @@ sub settle {		# 0, or 76
 	return settled($j, 'deferred', 'pending', $o{reason}, $old);
 }
 
+sub cancel {		# 0 and its id, 0 alone: it was so already, or why not
+	my ($id) = @_;
+	my $j = $jobs[$id];
+	return 66 if !defined $j;
+	return 0 if $j->{state} eq 'cancelled';
+	return 1 if !open_job($j) && $j->{state} ne 'dead';
+	@$j{'state', 'finished'} = ('cancelled', $now);
+	return (0, $id);
+}
+
+sub replay {
+	my ($id) = @_;
+	my $j = $jobs[$id];
+	return 66 if !defined $j;
+	return 1 if unfinished($j) || defined $j->{key} && $keys{"$j->{queue} $j->{key}"} != $id;
+	@$j{'state', 'word', 'due', 'from', 'finished'} = ('pending', '', $now, undef, undef);
+	$j->{generation}++;
+	$j->{spent} = $j->{lost} = 0;
+	$j->{until} = defined $j->{window} ? $now + $j->{window} : undef;
+	return (0, $id);
+}
+
 # ---- how the programs would show it ----
 
 sub iso {
@@ -159,10 +181,10 @@ sub record {
 	my $l = $j->{last} // {};
 	my $head = open_job($j) ? head($j) : $j;
 	return join(',', qq({"id":$j->{id}), '"claim":' . text($j->{state} eq 'claimed' ? $j->{word} : undef), map({ qq("$_":) . text($j->{$_}) } qw(queue type key entity)), qq("priority":$j->{priority}),
-	    qq("state":"$j->{state}"), '"attempt":' . ($j->{spent} + ($j->{state} ne 'dead')), '"generation":1', qq("attempts":$j->{attempts}),
+	    qq("state":"$j->{state}"), '"attempt":' . ($j->{spent} + ($j->{state} !~ /^(dead|cancelled)$/)), qq("generation":$j->{generation}), qq("attempts":$j->{attempts}),
 	    '"backoff_ms":null', '"backoff_cap_ms":null', '"window_ms":' . ($j->{window} // 'null'), qq("payload":"$j->{payload}"), moment(added => $j->{added}),
 	    moment(due => $j->{due}), '"zone":null', moment(event => $j->{event}), moment(claimed => $j->{claimed}),
-	    moment(settled => $j->{state} eq 'claimed' ? undef : $j->{settled}), '"outcome":' . text($l->{outcome}), '"exit":null', '"signal":null',
+	    moment(settled => $j->{state} eq 'claimed' ? undef : $j->{finished} // $l->{at}), '"outcome":' . text($l->{outcome}), '"exit":null', '"signal":null',
 	    '"worker":' . (defined $j->{claimed} ? '"W"' : 'null'), '"count":' . ($l->{count} // 'null'), '"reason":' . text($l->{reason}),
 	    '"result":' . text($l->{result}), '"blocked_by":' . ($head == $j ? 'null' : $head->{id})) . "}\n";
 }
@@ -178,7 +200,7 @@ sub list {		# all jobs in the order of qls
 		push @rows, sort { $a->{entity} cmp $b->{entity} || $a->{event} <=> $b->{event} || $a->{id} <=> $b->{id} } grep { open_job($_) && !ready($_) } @of;
 		push @rows, grep { $_->{state} eq 'dead' } @of;
 	}
-	return join '', map { record($_) } @rows, grep { $_->{state} eq 'done' } @all;
+	return join '', map { record($_) } @rows, grep { $_->{state} =~ /^(done|cancelled)$/ } @all;
 }
 
 sub counts {
@@ -308,6 +330,54 @@ sub op_settle {
 	agree("$rc\n$out", "$status\n", "$how settles, or is refused");
 }
 
+# Each of these once, in this order; what is printed and how it ends.
+sub each_of {
+	my ($do, @ids) = @_;
+	my (%seen, $out);
+	my $worst = grep({ $_ == 0 } @ids) ? 65 : 0;
+	for (grep { $_ > 0 && !$seen{$_}++ } @ids) {
+		my ($status, $id) = $do->($_);
+		$worst = $status if $status > $worst;
+		$out .= "$id\n" if defined $id;
+	}
+	return "$worst\n" . ($out // '');
+}
+
+# Jobs by number, now and then one that is none, or not there.
+sub numbers { map { rand() < .02 ? either(0, @jobs + 7) : 1 + int rand(@jobs || 1) } 1 .. 1 + rand 3 }
+sub by_number {
+	my ($do, $what, @cmd) = @_;
+	my @ids = numbers();
+	my ($rc, $out) = rand() < .5 ? run('', @cmd, @ids) : run(join('', map { "$_\n" } @ids), @cmd, '-');
+	agree("$rc\n$out", each_of($do, @ids), $what);
+}
+
+sub op_cancel {
+	my $q = either(@queues);
+	return by_number(\&cancel, 'qcancel says which it cancelled', 'qcancel') if rand() < .6;
+	if (rand() < .5) {
+		my $key = 'k' . int rand 25;
+		my $id = $keys{"$q $key"} // @jobs + 1;
+		my ($rc, $out) = run('', 'qcancel', '-k', $key, $q);
+		return agree("$rc\n$out", each_of(\&cancel, $id), 'qcancel -k');
+	}
+	my $entity = 'e' . int rand 4;
+	my @of = sort { $a->{event} <=> $b->{event} || $a->{id} <=> $b->{id} }
+	    grep { defined && $_->{queue} eq $q && ($_->{entity} // '') eq $entity && unfinished($_) } @jobs;
+	my ($rc, $out) = run('', 'qcancel', '-e', $entity, $q);
+	agree("$rc\n$out", each_of(\&cancel, map { $_->{id} } @of), 'qcancel -e');
+}
+
+sub op_replay {
+	return by_number(\&replay, 'qreplay says which it put back', 'qreplay') if rand() < .6;
+	my ($q, $states) = (either(@queues), either('dead', 'dead', 'cancelled', 'done,dead', 'done,cancelled'));
+	my $entity = rand() < .7 ? 'e' . int rand 4 : undef;
+	my @of = grep { defined && $_->{queue} eq $q && $states =~ /$_->{state}/ && (!defined $entity || ($_->{entity} // '') eq $entity) } @jobs;
+	my ($rc, $out) = run('', 'qreplay', '--state', $states, defined $entity ? ('-e', $entity) : (), $q);
+	agree("$rc\n$out", each_of(\&replay, map { $_->{id} } (grep { $_->{state} eq 'dead' } @of), grep { $_->{state} ne 'dead' } @of),
+	    "qreplay --state $states");
+}
+
 sub op_time {
 	my $r = rand;
 	my $ms = $r < .8 ? int rand 20_000 : $r < .95 ? int rand 400_000 : int rand 90_000_000;
@@ -321,7 +391,7 @@ is((run('', 'qinit'))[0], 0, 'a new file');
 my $done = 0;
 while ($done < $ops && !$wrong) {
 	op_time();
-	(either(\&op_add, \&op_claim, \&op_claim, \&op_settle, \&op_settle, \&op_settle))->();
+	(either(\&op_add, \&op_add, (\&op_claim) x 4, (\&op_settle) x 6, \&op_cancel, \&op_replay))->();
 	$done++;
 	if (!$wrong && ($done % 4 == 0 || $done == $ops)) {
 		my ($rc, $out) = run('', 'qls', '-j', '--state', 'all');
@@ -334,11 +404,13 @@ while ($done < $ops && !$wrong) {
 }
 ok(!$wrong, "$done operations: the programs did what the model did");
 my (undef, $ledger) = run('', 'sqlite3', '-readonly', 'q.db',
-    'SELECT job, attempt, fence, due_ms, started_ms, finished_ms, outcome, state, count, reason, result FROM q_attempt ORDER BY id');
+    'SELECT job, generation, attempt, fence, due_ms, started_ms, finished_ms, outcome, state, count, reason, result FROM q_attempt ORDER BY id');
 agree($ledger, join('', map { "$_\n" } @ledger), 'the ledgers are the same') if !$wrong;
 ok(!$wrong, 'the ledger has the same ' . @ledger . ' attempts');
 my %seen;
-$seen{(split /\|/)[6]}++ for @ledger;
+$seen{(split /\|/)[7]}++ for @ledger;
+$seen{cancelled} = grep { defined && $_->{state} eq 'cancelled' } @jobs;
+$seen{replayed} = grep { defined && $_->{generation} > 1 } @jobs;
 note(join ', ', map { "$seen{$_} $_" } sort keys %seen);
 is((run('', 'sqlite3', '-readonly', 'q.db', 'PRAGMA integrity_check'))[1], "ok\n", 'the file is sound');
 done_testing();
