@@ -1,0 +1,90 @@
+#!/bin/sh
+# scripts/outbox-relay: at least once from the table, once in the queue; SQLite, and PostgreSQL where it is installed
+. "${0%/*}/lib.sh"
+PATH="$t/../scripts:$PATH"
+unset Q_NOW		# the database has its own clock
+qinit
+unpublished() { sqlite3 app.db 'SELECT count(*) FROM outbox WHERE published_at IS NULL'; }
+export OUTBOX="$PWD/app.db"
+
+exits 66 'no file' outbox-relay
+[ ! -e app.db ]
+ok $? '... and none is made'
+sqlite3 app.db "CREATE TABLE outbox(id INTEGER PRIMARY KEY, queue TEXT NOT NULL, payload TEXT NOT NULL,
+    created_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, published_at TEXT)"
+exits 0 'nothing to do' outbox-relay
+sqlite3 app.db "BEGIN; INSERT INTO outbox(queue, payload) VALUES('mail', 'lost'); ROLLBACK;
+    INSERT INTO outbox(queue, payload) SELECT 'mail', 'It''s \"' || value || '\"' || char(10) || 'é' FROM generate_series(1, 1100);
+    INSERT INTO outbox(id, queue, payload) VALUES(9007199254740993, 'big', 'x')"
+
+# Killed between the two steps: the real qadd, and then the relay dies.
+mkdir bin
+printf '#!/bin/sh\n"%s" "$@" && kill -9 $PPID\n' "$(command -v qadd)" >bin/qadd
+chmod +x bin/qadd
+exits 137 'killed between enqueue and mark' env PATH="$PWD/bin:$PATH" outbox-relay
+is "$(unpublished) $(sql 'SELECT count(*) FROM q_job')" '1101 1000' '... the jobs are there, and no row is marked'
+exits 0 '... run again' outbox-relay
+is "$(cat err)" '' '... in silence'
+is "$(unpublished) $(sql 'SELECT count(*), count(DISTINCT key) FROM q_job')" '0 1101|1101' '... each is delivered once'
+qls --raw 7 >got
+is "$(cat got)" "$(printf 'It'\''s "7"\né')" '... as it was'
+is "$(sql "SELECT key FROM q_job WHERE queue = 'big'")" outbox/9007199254740993 '... a large id, too'
+is "$(qls mail | grep -c lost)" 0 '... and nothing of the transaction that was rolled back'
+
+# Stopped for ten minutes.
+exits 0 'nothing waits: the check is silent' outbox-relay --check
+is "$(cat out err)" '' '... indeed'
+sqlite3 app.db "INSERT INTO outbox(queue, payload, created_at) VALUES('mail', 'a', datetime('now', '-9 minutes'))"
+exits 0 'nine minutes are not long' outbox-relay --check
+sqlite3 app.db "UPDATE outbox SET created_at = datetime('now', '-11 minutes') WHERE payload = 'a'"
+exits 1 'stopped for ten minutes: the check fires' outbox-relay --check
+like "$(cat out)" '^outbox: 1 rows are not published, the oldest for 66[0-9] s' '... with count and age'
+exits 1 'too many rows' env MAX_ROWS=0 MAX_AGE=9999 outbox-relay --check
+
+# A row that cannot be a job holds up its batch, and is named.
+sqlite3 app.db "INSERT INTO outbox(queue, payload) VALUES('12', 'x')"
+exits 65 'a bad queue name' outbox-relay
+like "$(cat err)" "^qadd: stdin:2: .*'12'" '... is told'
+like "$(cat err)" '^outbox-relay: line [0-9]+: exit status 65$' '... with the line of the script'
+is "$(unpublished)" 2 '... and nothing is marked'
+sqlite3 app.db "DELETE FROM outbox WHERE queue = '12'"
+exits 0 'mended' outbox-relay
+is "$(unpublished)" 0 '... goes on'
+
+# The rows are cut short, as by a full disk that sqlite3 does not tell of.
+sqlite3 app.db "INSERT INTO outbox(queue, payload) VALUES('cut', 'x'), ('cut', 'y')"
+printf '#!/bin/sh\nPATH=${PATH#*:}\nsqlite3 "$@" | head -n 1\n' >bin/sqlite3
+rm bin/qadd
+chmod +x bin/sqlite3
+exits 65 'half of the rows' env PATH="$PWD/bin:$PATH" outbox-relay
+is "$(qls cut)" '' '... adds nothing'
+outbox-relay & outbox-relay; wait $!
+is "$? $(unpublished) $(qls cut | wc -l)" '0 0 2' 'two at once'
+
+# The same through psql, against a server of our own; as another user, since it does not run as root.
+for pg in "$(dirname "$(command -v initdb)")" /usr/lib/postgresql/*/bin; do [ ! -x "$pg/initdb" ] || break; done
+if [ ! -x "$pg/initdb" ] || ! command -v psql >/dev/null || { [ "$(id -u)" = 0 ] && ! id postgres >/dev/null 2>&1; }; then
+	ok 0 'through psql # SKIP PostgreSQL is not installed'
+	done_testing
+	exit
+fi
+as() { if [ "$(id -u)" = 0 ]; then setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; else "$@"; fi; }
+chmod 711 .
+mkdir pg
+[ "$(id -u)" != 0 ] || chown postgres pg
+(cd pg && as "$pg/initdb" -D data -A trust -U app --no-sync && as "$pg/pg_ctl" -s -w -D "$PWD/data" -l log \
+    -o "-c listen_addresses='' -c fsync=off -k '$PWD'" start) >pg.out 2>&1 || cat pg.out
+export OUTBOX="host=$PWD/pg user=app dbname=postgres"
+psql() { command psql -XqAt -v ON_ERROR_STOP=1 -d "$OUTBOX" "$@"; }
+psql -c "CREATE TABLE outbox(id bigint GENERATED ALWAYS AS IDENTITY, queue text NOT NULL, payload text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(), published_at timestamptz);
+    INSERT INTO outbox(queue, payload, created_at) VALUES('pg', E'It''s\n1', now() - interval '11 minutes'), ('pg', '2', now())"
+exits 1 'PostgreSQL: the check' outbox-relay --check
+like "$(cat out)" '^outbox: 2 rows are not published, the oldest for 66[0-9] s' '... with count and age'
+exits 0 'PostgreSQL: the relay' outbox-relay
+is "$(qls pg | cut -f 7)" "$(printf '%s\n' "It's\n1" 2)" '... through psql'
+is "$(psql -c 'SELECT count(*), count(published_at) FROM outbox')" '2|2' '... all marked'
+exits 0 '... and the check is silent' outbox-relay --check
+as "$pg/pg_ctl" -s -m immediate -D "$PWD/pg/data" stop
+exits 2 'no server' outbox-relay
+done_testing
