@@ -116,7 +116,7 @@ print(const struct cron *c, int64_t slot, int64_t now)
 	else
 		printf("%s\t%s\t%s\n", utc, local, c->id);
 	if (ferror(stdout))
-		prog_exit(Q_OK);	/* which says that it is lost */
+		prog_exit(Q_OK);	/* which says so */
 }
 
 struct ahead { const struct cron *cron; int64_t slot, left; };

@@ -507,7 +507,7 @@ check(const char *id, int64_t every)
 		prog_exit(told.count > 0 ? Q_NO : Q_OK);
 	fwrite(told.text, 1, told.n, stdout);
 	if (fflush(stdout) == EOF)
-		prog_exit(Q_OK);	/* which says that it is lost, and that it was not told */
+		prog_exit(Q_OK);	/* which says so */
 	if (id != NULL)
 		prog_check(db, told_now(db, id, told.count > 0 ? now : "", want.now));
 	prog_exit(told.count > 0 ? Q_NO : Q_OK);

@@ -194,6 +194,7 @@ sub same {
 	my ($text) = @_;
 	$text =~ s/(\b\d+\.\d+\.)[0-9a-f]{8}\b/$1XXXXXXXX/g;
 	$text =~ s/\b[\w.-]+:\d{2,7}\b(?![\d:])/WHO/g;
+	$text =~ s/ in \d+\.\ds\b/ in TIME/g;
 	return $text;
 }
 1;
