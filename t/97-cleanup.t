@@ -1,0 +1,92 @@
+#!/bin/sh
+# scripts/nightly-cleanup: marks, then deletes, what reviewed rules say, and stops when that is far too much
+. "${0%/*}/lib.sh"
+PATH="$t/../scripts:$PATH"
+unset Q_NOW		# the marks are made by the clock
+qinit
+export BATCH=40 PAUSE=0
+app() { sqlite3 app.db "$1"; }
+dump() { app .dump; }
+kept() { app "SELECT count(*), count(deleted_at) FROM session"; }
+rule() { printf '%s\n' '# who decided, and when' '' "$*" >rules; }
+app "PRAGMA journal_mode=WAL; CREATE TABLE session(id INTEGER PRIMARY KEY, kind TEXT, last_seen TEXT, deleted_at TEXT);
+    INSERT INTO session(kind, last_seen) SELECT iif(value <= 100, 'guest', 'user'), datetime('now', '-40 days') FROM generate_series(1, 1000);
+    INSERT INTO session(kind, last_seen) VALUES('guest', datetime('now', '-29 days'))" >made
+
+rule "guests	session	30	150	kind = 'guest' AND last_seen < :cutoff"
+before=$(dump)
+exits 0 'dry run' nightly-cleanup -n app.db rules
+like "$(cat out)" '^guests \(before [0-9 :-]* UTC\): would mark 100, delete 0$' '... tells the counts and the cutoff'
+is "$(dump)" "$before" '... and does nothing'
+exits 0 'the first night' nightly-cleanup app.db rules
+is "$(kept)" '1001|100' '... marks'
+like "$(cat out)" 'marked 100, deleted 0$' '... told'
+is "$(tail -n 1 out)" 100 '... and the count'
+exits 0 'another night' nightly-cleanup app.db rules
+is "$(kept) $(tail -n 1 out)" '1001|100 0' '... nothing more'
+
+# A week later, when one was marked wrongly, and one has come back.
+app "UPDATE session SET deleted_at = datetime(deleted_at, '-7 days', '-1 minute');
+    UPDATE session SET deleted_at = NULL, kind = 'user' WHERE id = 1; UPDATE session SET last_seen = datetime('now') WHERE id = 2"
+exits 0 'a week later' nightly-cleanup app.db rules
+is "$(kept)" '903|1' '... what is still marked and still matches goes'
+is "$(app "SELECT group_concat(id) FROM session WHERE id <= 100 OR kind = 'guest'")" 1,2,1001 '... and nothing else'
+is "$(app 'SELECT count(*), count(DISTINCT id), min(id), max(id), min(rule) FROM cleanup_audit')" '98|98|3|100|guests' '... its ids are on record'
+is "$(app 'SELECT count(DISTINCT cutoff) FROM cleanup_audit')" 1 '... with one cutoff'
+
+# The condition suddenly matches everything: a column of another name in quotes, a value that is always true.
+rule "guests	session	30	150	kind = 'guest' AND last_seen < :cutoff OR 'user' = 'user'"
+echo "old session 30 9999 last_seen < :cutoff" >>rules
+before=$(dump)
+exits 1 'a condition that matches everything' nightly-cleanup app.db rules
+like "$(cat err)" '^nightly-cleanup: guests: 902 rows to mark, more than 150$' '... is told'
+like "$(cat err)" '^nightly-cleanup: nothing was marked or deleted$' '... with what was done'
+is "$(dump)" "$before" '... indeed, nothing, by no rule'
+
+while read -r code line; do
+	printf '%s' "$line" >rules
+	exits "$code" "refused: $line" nightly-cleanup app.db rules
+	is "$(dump)" "$before" '... before anything is done'
+done <<'END'
+65 a session 30 100 kind <> 'user' AND last_seen < :cutoff
+65 a session 30 100 last_seen < :cutoff AND id not in (SELECT 1)
+65 a session 30 100 kind = 'guest'
+65 a session 0 100 last_seen < :cutoff
+65 a session x 30 last_seen < :cutoff
+65 a session;x 30 100 last_seen < :cutoff
+1 a sesion 30 100 last_seen < :cutoff
+1 a session 30 100 lastseen < :cutoff
+END
+exits 64 'no such application' nightly-cleanup no.db rules
+[ ! -e no.db ]
+ok $? '... is not made'
+exits 64 'a scheduled time to come' env Q_DUE=2099-01-01T00:00:00Z nightly-cleanup app.db rules
+
+# Killed after the first batch, and run again: the same cutoff, so the same rows.
+app "INSERT INTO session(kind, last_seen) SELECT 'trial', '2026-03-01 00:00:' || printf('%02d', value % 60) FROM generate_series(1, 100)"
+rule "trials session 30 150 kind = 'trial' AND last_seen < :cutoff"
+export Q_DUE=2026-03-31T00:00:30.000Z
+mkdir bin
+printf '#!/bin/sh\n"%s" "$@" || exit\ncase "$*" in *UPDATE*) kill -9 $PPID ;; esac\n' "$(command -v sqlite3)" >bin/sqlite3
+chmod +x bin/sqlite3
+PATH="$PWD/bin:$PATH" nightly-cleanup app.db rules >out 2>err
+is "$(app "SELECT count(deleted_at) FROM session WHERE kind = 'trial'")" 40 'killed after a batch'
+exits 0 '... run again' nightly-cleanup app.db rules
+is "$(app "SELECT count(*), max(last_seen) FROM session WHERE kind = 'trial' AND deleted_at IS NOT NULL")" '59|2026-03-01 00:00:29' \
+    '... what is older than the scheduled time says, and no more'
+unset Q_DUE
+
+# By cron: the count, and who tells that it did not run or stopped.
+rule "guests session 30 150 kind = 'guest' AND last_seen < :cutoff"
+qset expect.cleanup=26h
+exits 0 'under qjob' qjob --count-from-stdout cleanup -- nightly-cleanup app.db rules
+is "$(qls -j --state done cleanup | jq .count)" 0 '... the count is on record'
+exits 0 '... all is well' qlate --check cleanup
+rule "guests session 30 150 last_seen < :cutoff"
+exits 1 'stopped by its breaker' qjob --count-from-stdout cleanup -- nightly-cleanup app.db rules
+exits 1 '... qlate --check tells' qlate --check cleanup
+like "$(cat out)" 'DEAD cleanup: ' '... of a run that failed'
+qls --state dead cleanup | cut -f 1 | qcancel -q -
+exits 1 'a day later' env Q_NOW="$(date -u -d '27 hours' +%FT%TZ)" qlate --check cleanup
+like "$(cat out)" 'ABSENT cleanup: ' '... of a run that was not there'
+done_testing
