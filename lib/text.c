@@ -117,11 +117,18 @@ text_utf8(const void *text, size_t n)
 bool
 text_queue(const char *s)
 {
-	size_t n = strlen(s);
+	bool number = true;
+	size_t n;
 
-	return n >= 1 && n <= 64 && s[0] != '.' && s[0] != '-' &&
-	    strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n &&
-	    strspn(s, "0123456789") != n;
+	if (*s == '.' || *s == '-')
+		return false;
+	for (n = 0; s[n] != '\0'; n++)	/* not by strspn(), which makes a table each time: this is asked for each job */
+		if (s[n] < '0' || s[n] > '9') {
+			number = false;
+			if ((s[n] < 'a' || s[n] > 'z') && (s[n] < 'A' || s[n] > 'Z') && s[n] != '.' && s[n] != '_' && s[n] != '-')
+				return false;
+		}
+	return n >= 1 && n <= 64 && !number;
 }
 
 bool

@@ -4,11 +4,11 @@
 . "${0%/*}/lib.sh"
 
 # The driver that make built, unless a source is newer.
-u=$t/unit-text src="text.c read.c record.c when.c q.h"
+u=$t/unit-text src="text.c read.c record.c json.c when.c q.h"
 if [ ! -x "$u" ] || [ -n "$(cd "$t/../lib" && find $src "$t/unit-text.c" -newer "$u")" ]; then
 	u=$PWD/unit-text
 	(cd "$t/.." && ${CC:-cc} -std=c11 -D_GNU_SOURCE -Ilib -o "$u" t/unit-text.c \
-	    lib/text.c lib/read.c lib/record.c lib/when.c -ljansson) || exit 1
+	    lib/text.c lib/read.c lib/record.c lib/json.c lib/when.c -ljansson) || exit 1
 fi
 jq=$(command -v jq) || jq=
 
@@ -349,6 +349,9 @@ job '{"payload":"a\u0000b\ud83d\ude00"}' " payload=a\\x00b$(printf '\360\237\230
 job '{"payload":{"a":1,"a":2,"payload":3}}' ' payload={"a":1,"a":2,"payload":3}' '... names twice inside it'
 job '{"\u0070ayload":[1,[2,"]"]],"x":"\\"}' ' payload=[1,[2,"]"]]' '... its name written with an escape'
 job '{"a":{"payload":1},"payload":2}' ' payload=2' '... not the one inside another member'
+job '{"payload":{"a":1e999,"b":"\ud800"},"priority":3}' ' priority=3 payload={"a":1e999,"b":"\\ud800"}' '... what it means is nobody'"'"'s business'
+bad '{"payload":{"a":1,}}' 'not JSON at byte 19' 'a payload that is not JSON'
+bad '{"payload":{"a":1},"key":"\ud800"}' 'not JSON at byte 33' 'half a surrogate pair behind one that is'
 job '{"priority":5.0,"due_ms":1.7e12}' ' priority=5 due=1700000000000' 'a whole number written as a real'
 job '{"priority":5,"due_ms":1780401660123,"payload":12345678901234567890}' \
     ' priority=5 due=1780401660123 payload=12345678901234567890' 'numbers beside one of 20 digits'
@@ -356,6 +359,8 @@ job '{"due_ms":253402300799999}' ' due=253402300799999' 'the last ms'
 
 is "$(perl -e 'print "{\"payload\":", "[" x 2000, "]" x 2000, "}"' | "$u" payload)" \
     "$(repeat 2000 '[')$(repeat 2000 ']')" 'job: a payload of 2000 levels'
+is "$(perl -e 'print "{\"payload\":", "[" x 201, "]" x 201, ",\"priority\":3}"' | "$u" record)" \
+    "job priority=3 payload=$(repeat 201 '[')$(repeat 201 ']')" '... of 201, and what stands behind it'
 like "$(perl -e 'print "{\"payload\":", "[" x 3000, "]" x 3000, "}"' | "$u" record)" \
     '^refused: JSON nested too deep at byte [0-9]+$' 'job refused: 3000 levels'
 

@@ -9,7 +9,7 @@ u=$t/unit-child src="child.c child.h text.c when.c record.c q.h"
 if [ ! -x "$u" ] || [ -n "$(cd "$t/../lib" && find $src "$t/unit-child.c" -newer "$u")" ]; then
 	u=$PWD/unit-child
 	(cd "$t/.." && ${CC:-cc} -std=c11 -D_POSIX_C_SOURCE=200809L -Ilib -o "$u" t/unit-child.c \
-	    lib/child.c lib/text.c lib/when.c lib/record.c -ljansson) || exit 1
+	    lib/child.c lib/text.c lib/when.c lib/record.c lib/json.c -ljansson) || exit 1
 fi
 
 gives() { is "$(rm -f go; "$u" "$@" </dev/null 2>err)" "$want" "$name"; }
