@@ -574,6 +574,7 @@ read_id(struct pager *p, struct span raw, int64_t number, struct item *it)
 static bool
 digest(const struct source *s, struct item *it)
 {
+	static EVP_MD *sha256;		/* EVP_sha256() would be looked up at each use: as dear as the digest itself */
 	const char *except[16];
 	unsigned char hash[EVP_MAX_MD_SIZE];
 	int n = 0;
@@ -583,6 +584,8 @@ digest(const struct source *s, struct item *it)
 	char *text, *all;
 	bool good;
 
+	if (sha256 == NULL && (sha256 = EVP_MD_fetch(NULL, "SHA256", NULL)) == NULL)
+		return false;
 	json_array_foreach(s->ignore, i, v)
 		except[n++] = json_string_value(v);
 	if ((text = json_canon(it->raw, except, n, &len)) == NULL)
@@ -592,7 +595,7 @@ digest(const struct source *s, struct item *it)
 		return false;
 	}
 	memcpy(all + len, it->id, strlen(it->id));
-	good = EVP_Digest(all, len + strlen(it->id), hash, &hashed, EVP_sha256(), NULL) == 1;
+	good = EVP_Digest(all, len + strlen(it->id), hash, &hashed, sha256, NULL) == 1;
 	free(all);
 	memcpy(it->ver, hash, sizeof it->ver);
 	return good;

@@ -37,6 +37,7 @@ spool_file(void)
 int
 spool_open(struct spool *s)
 {
+	static char buf[256 * 1024];	/* with stdio's own of one page, a bulk add wrote and read more often than SQLite */
 	int fd = spool_file();
 
 	s->buf = NULL;
@@ -48,6 +49,7 @@ spool_open(struct spool *s)
 		close(fd);
 		return Q_CREATE;
 	}
+	setvbuf(s->f, buf, _IOFBF, sizeof buf);
 	return Q_OK;
 }
 
