@@ -31,7 +31,10 @@
 enum {
 	FRAME = 4120,			/* bytes of one page in the log */
 	ONCE_FRAMES = 150,		/* a one-shot program copies the log at this length */
-	STAY_FRAMES = 100,		/* a long-lived one at this */
+	STAY_FRAMES = 100,		/* a long-lived one at this, or after STAY_COMMITS like its last, at STAY_MOST at the latest */
+	STAY_COMMITS = 8,
+	STAY_MOST = 200,
+	LOG_FRAMES = 254,		/* a megabyte: a log that was longer is cut */
 	LONG_FRAMES = DB_LOG_LONG / FRAME,	/* a log that some reader keeps from being copied */
 	STMTS = 48,
 	NAMES = 16,			/* parameters of a statement whose numbers are kept */
@@ -59,7 +62,8 @@ struct db {
 	bool synced;			/* what was in the log when it was opened is on disk */
 	int64_t turns;			/* transactions so far */
 	int frames;			/* in the log after our last commit */
-	int64_t copied;			/* file_time() then, if they were many */
+	int due;			/* how many of them are too many for one that stays */
+	int64_t copied;			/* file_time() then, if they were that many */
 	int64_t busy_ms, deadline;	/* by when_elapsed() */
 	dev_t dev;			/* which file it was when it was opened */
 	ino_t ino;
@@ -234,11 +238,18 @@ static int
 log_length(void *arg, sqlite3 *a, const char *name, int frames)
 {
 	struct db *db = arg;
+	int ours = 0, unused;
 
-	(void)a, (void)name;
+	(void)name;
 	db->synced = true;
 	db->frames = frames;
-	if (db->mode == DB_STAY && frames >= STAY_FRAMES)
+	if (db->mode != DB_STAY)
+		return SQLITE_OK;
+	/* Copying takes three syncs: with STAY_FRAMES alone, a server of large commits would do it before two of three. */
+	sqlite3_db_status(a, SQLITE_DBSTATUS_CACHE_WRITE, &ours, &unused, 1);
+	ours *= STAY_COMMITS;
+	db->due = ours < STAY_FRAMES ? STAY_FRAMES : ours < STAY_MOST ? ours : STAY_MOST;
+	if (frames >= db->due)
 		db->copied = file_time(db);
 	return SQLITE_OK;
 }
@@ -739,7 +750,7 @@ log_is_long(const struct db *db)
 	struct stat st;
 
 	if (db->mode == DB_STAY && db->frames > 0)	/* eight workers see the same long log: one copies it */
-		return db->frames >= STAY_FRAMES && file_time(db) == db->copied;
+		return db->frames >= db->due && file_time(db) == db->copied;
 	return stat(db->wal, &st) == 0 && st.st_size >= (off_t)ONCE_FRAMES * FRAME;
 }
 
@@ -761,7 +772,7 @@ checkpoint(struct db *db)
 	if (total > LONG_FRAMES && copied < total)
 		snprintf(db->note, sizeof db->note, "the log has %d pages and a reader keeps %d of them from being copied; "
 		    "end long-running readers", total, total - copied);
-	db->shrink = db->mode == DB_ONCE || total > ONCE_FRAMES;
+	db->shrink = db->mode == DB_ONCE || total > LOG_FRAMES;
 	db->frames = 0;
 	return total >= 0 && copied == total;
 }

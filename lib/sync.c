@@ -154,8 +154,11 @@ int
 sync_fresh(struct sync *p, struct page *page)
 {
 	bool opaque = p->src->order == ORDER_OPAQUE;	/* its token says what was seen */
+	struct stmt *open = db_prepare(p->db, GEN);
 
 	mark_repeated(p->db, page);
+	db_text(open, ":name", p->src->name);
+	db_step(open);			/* and left so: else each look at an item would lock and unlock the log */
 	for (size_t i = 0; i < page->n && db_status(p->db) == Q_OK; i++) {
 		struct item *it = &page->items[i];
 		struct stmt *s = db_prepare(p->db, SEEN);
@@ -175,6 +178,7 @@ sync_fresh(struct sync *p, struct page *page)
 			p->run.late += it->key.n > 0 && p->key.n > 0 && cursor_compare(&it->key, &p->key) < 0;
 		}
 	}
+	db_reset(open);
 	return db_status(p->db);
 }
 
