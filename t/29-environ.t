@@ -30,6 +30,7 @@ for my $p (@PROGS) {
 		my $want = run_line($p, $line, sub { into('out') }) . same(slurp('out')) . same(slurp('err'));
 		my $path = (grep { -x } map { "$_/$p" } split /:/, $ENV{PATH})[0];
 		for my $env (sort keys %envs) {
+			next if $line->{human} && $env =~ /UTF-8/;	# bars of block characters
 			restore();
 			my $got = run_line($p, { %$line, path => $path }, sub {
 				into('out');

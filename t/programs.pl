@@ -114,6 +114,7 @@ sub restore {
 #	stores	1: if its output is lost it has been done all the same, as its page says; else nothing has changed
 #	passes	1: the output is a command's, which may end by SIGPIPE
 #	server	1: it is ended when its socket is there
+#	human	1: a table or picture for people, whose signs depend on the locale
 # HTTP: only where t/serve is built.
 sub lines_of {
 	my ($p) = @_;
@@ -134,8 +135,8 @@ sub lines_of {
 		qwork => [ { argv => ['handler', '--', 'cat'], needs => 'write' }, { argv => ['-v', 'handler', '--', 'echo', 'whole'], needs => 'write' } ],
 		qjob => [ { argv => ['nightly', '--', 'seq', 2000], needs => 'write', stores => 1, passes => 1 }, { argv => ['nightly', '--', 'true'], needs => 'write' },
 		    { argv => ['nightly', '--', 'sh', '-c', 'exit 3'], needs => 'write', exit => 3 } ],
-		qlate => [ { argv => ['--since', '90d'], needs => 'read' }, { argv => ['-j', '--types', '--since', '90d'], needs => 'read' },
-		    { argv => ['--by', 'day', '--tz', 'Europe/Berlin', '--since', '9d'], needs => 'read' }, { argv => ['--hist', 'old', '--since', '90d'], needs => 'read' },
+		qlate => [ { argv => ['--since', '90d'], needs => 'read', human => 1 }, { argv => ['-j', '--types', '--since', '90d'], needs => 'read' },
+		    { argv => ['--by', 'day', '--tz', 'Europe/Berlin', '--since', '9d'], needs => 'read' }, { argv => ['--hist', 'old', '--since', '90d'], needs => 'read', human => 1 },
 		    { argv => ['--prom'], needs => 'read' }, { argv => ['--prom', '-o', 'a.prom'], needs => 'read' }, { argv => ['--svg', 'a.svg'], needs => 'read' },
 		    { argv => ['--check'], needs => 'read', exit => 1 } ],
 		qset => [ { argv => ['rate.partner=5/s'], needs => 'write' }, { argv => [], needs => 'read' }, { argv => ['queue.mail.keep'], needs => 'read' },
