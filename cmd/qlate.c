@@ -15,7 +15,7 @@
 static const char HELP[] =
 "usage: qlate [-hVj] [-d FILE] [--since DUR] [--types] [--wide] [--by hour|day]\n"
 "             [--tz ZONE] [QUEUE...]\n"
-"       qlate [-hV] [-d FILE] [--since DUR] --hist QUEUE[/TYPE]\n"
+"       qlate [-hV] [-d FILE] [--since DUR] [--tz ZONE] --hist QUEUE[/TYPE]\n"
 "       qlate [-hV] [-d FILE] [--since DUR] [--types] --svg FILE [QUEUE...]\n"
 "       qlate [-hV] [-d FILE] --prom [-o FILE]\n"
 "       qlate [-hV] [-d FILE] --check [--every DUR --id NAME] [QUEUE...]\n"
@@ -70,7 +70,7 @@ static struct db *db;
 static struct ledger_want want;
 static struct ledger ledger;
 static int64_t edges[PARTS_MAX];
-static const char *zone = "UTC";
+static const char UTC[] = "UTC", *zone = UTC;
 
 /* Why a queue is paused; "": no reason was given. */
 static const char *
@@ -166,7 +166,7 @@ fill(const struct report *r, char cell[COLUMNS][WHEN_TEXT], bool people)
 	percent(cell[FINAL], r->done, r->done + r->dead, none);
 	for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
 		span(cell[ranks[i].column], ledger_rank(ranks[i].of, ranks[i].percent), people, none);
-	rate(cell[PACE], (double)r->done * 3600000 / (double)(end_of(r) - begin_of(r) + 1), none);
+	rate(cell[PACE], people && r->done == 0 ? -1 : (double)r->done * 3600000 / (double)(end_of(r) - begin_of(r) + 1), none);
 	snprintf(cell[LATE], WHEN_TEXT, "%.*" PRId64 "%s", target ? 1 : 0, target ? r->on.late : 0, target ? "" : none);
 	percent(cell[ONTIME], r->on.all - r->on.late, target ? r->on.all : 0, none);
 	rate(cell[B1H], target ? slo_burn(&r->slo, &r->burn[BURN_1H]) : -1, none);
@@ -443,7 +443,14 @@ prom(const char *out)
 
 /* ---- what is wrong ---- */
 
-static struct { char *text; size_t n; FILE *f; uint64_t digest; int count; } told;
+/* What is told: first what is new to who is told, then the rest.  Each problem has a word of its own among the digests. */
+struct text { char *p; size_t n; FILE *f; };
+static struct {
+	struct text fresh, rest, digests;
+	char *before;			/* the digests of the last time; NULL: nothing is remembered */
+	int64_t at;			/* ... and when that was */
+	int count;
+} told;
 
 static bool
 asked_for(const char *queue)
@@ -454,62 +461,119 @@ asked_for(const char *queue)
 	return want.nqueues == 0;
 }
 
-static void
-digest(const char *s)
+static uint64_t
+digest(uint64_t h, const char *s)
 {
 	do
-		told.digest = (told.digest ^ (unsigned char)*s) * UINT64_C(1099511628211);
+		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
 	while (*s++ != '\0');
+	return h;
+}
+
+static void
+text_open(struct text *t)
+{
+	if ((t->f = open_memstream(&t->p, &t->n)) == NULL)
+		prog_die(Q_TEMP, "out of memory");
+}
+
+static void
+text_close(struct text *t)
+{
+	if (fclose(t->f) == EOF)
+		prog_die(Q_TEMP, "out of memory");
 }
 
 static int
 tell(const struct problem *p, void *arg)
 {
-	char at[WHEN_TEXT], span_[WHEN_TEXT];
+	const bool *marks = arg;
+	char at[WHEN_TEXT], span_[WHEN_TEXT], word[20];
+	bool fresh;
+	FILE *f;
 
-	(void)arg;
 	if (!asked_for(p->queue))
 		return Q_OK;
+	snprintf(word, sizeof word, "%016" PRIx64, digest(digest(UINT64_C(14695981039346656037), p->kind), p->name));
+	fresh = *marks && (told.before == NULL || strstr(told.before, word) == NULL);
+	f = fresh ? told.fresh.f : told.rest.f;
 	told.count++;
-	digest(p->kind);
-	digest(p->name);
-	fprintf(told.f, "qlate: %s ", p->kind);
-	text_show(told.f, p->name, strlen(p->name), 0);
-	fputs(": ", told.f);
-	text_show(told.f, p->what, strlen(p->what), 0);
+	fprintf(told.digests.f, "%s ", word);
+	fprintf(f, "qlate: %s%s ", fresh ? "new: " : "", p->kind);
+	text_show(f, p->name, strlen(p->name), 0);
+	fputs(": ", f);
+	text_show(f, p->what, strlen(p->what), 0);
 	if (p->since_ms != -1)
-		fprintf(told.f, "\n  since %s (%s)", when_text(at, p->since_ms, false), when_brief(span_, want.now > p->since_ms ? want.now - p->since_ms : 0));
+		fprintf(f, "\n  since %s (%s)", when_text(at, p->since_ms, false), when_brief(span_, want.now > p->since_ms ? want.now - p->since_ms : 0));
 	if (p->detail[0] != '\0') {
-		fputs(p->since_ms != -1 ? "; " : "\n  ", told.f);
-		text_show(told.f, p->detail, strlen(p->detail), 0);
+		fputs(p->since_ms != -1 ? "; " : "\n  ", f);
+		text_show(f, p->detail, strlen(p->detail), 0);
 	}
-	fputs("\n  next: ", told.f);
-	text_show(told.f, p->next, strlen(p->next), 0);
-	putc('\n', told.f);
+	fputs("\n  next: ", f);
+	text_show(f, p->next, strlen(p->next), 0);
+	putc('\n', f);
 	return Q_OK;
 }
 
-/* Nothing and 0, or a block for each problem and 1; with an id they are printed again only if they are others, or after a time. */
+/* Is this just what was told, and not long ago? */
+static bool
+told_lately(int64_t every)
+{
+	return told.before != NULL && strcmp(told.before, told.digests.p) == 0 && (told.count == 0 || (want.now >= told.at && want.now - told.at < every));
+}
+
+static void
+check_names(void)
+{
+	const char *near;
+
+	for (int i = 0; i < want.nqueues; i++)
+		if (!alarm_queue(db, want.queues[i], &near)) {
+			prog_check(db, db_status(db));
+			prog_die(Q_NOINPUT, "no queue '%s': it never had a job, and nothing is set or expected for it%s%s%s", want.queues[i],
+			    *near != '\0' ? "; was '" : "", near, *near != '\0' ? "' meant?" : "");
+		}
+}
+
+/*
+ * Nothing and 0, or a block for each problem and 1; with an id they are printed again only if they are others, or after a time.  Who
+ * may not write is told each time, rather than nothing.
+ */
 _Noreturn static void
 check(const char *id, int64_t every)
 {
-	char now[20];
+	bool remembers = id != NULL && db_open(&db, self.database, DB_ONCE) == Q_OK;
+	char at[WHEN_TEXT], why[PATH_MAX + 200] = "";
 
-	db = prog_open(id != NULL ? DB_ONCE : DB_READ);
-	told.digest = UINT64_C(14695981039346656037);
-	if ((told.f = open_memstream(&told.text, &told.n)) == NULL)
-		prog_die(Q_TEMP, "out of memory");
-	prog_check(db, alarm_all(db, want.now, tell, NULL));
-	if (fclose(told.f) == EOF)
-		prog_die(Q_TEMP, "out of memory");
-	snprintf(now, sizeof now, "%d/%016" PRIx64, told.count, told.digest);
-	if (id != NULL && told_lately(db, id, told.count > 0 ? now : "", every, want.now))
+	if (!remembers) {
+		if (db != NULL) {
+			snprintf(why, sizeof why, "%s", db_message(db));
+			db_close(db);
+		}
+		db = prog_open(DB_READ);
+	}
+	check_names();
+	if (remembers)
+		told.before = told_last(db, id, &told.at);
+	text_open(&told.fresh);
+	text_open(&told.rest);
+	text_open(&told.digests);
+	prog_check(db, alarm_all(db, want.now, tell, &remembers));
+	text_close(&told.fresh);
+	text_close(&told.rest);
+	text_close(&told.digests);
+	if (told_lately(every) || (told.count == 0 && told.before == NULL))
 		prog_exit(told.count > 0 ? Q_NO : Q_OK);
-	fwrite(told.text, 1, told.n, stdout);
+	fwrite(told.fresh.p, 1, told.fresh.n, stdout);
+	fwrite(told.rest.p, 1, told.rest.n, stdout);
+	if (told.count == 0)
+		printf("qlate: over: nothing is left of what was told last, at %s\n", when_text(at, told.at, false));
 	if (fflush(stdout) == EOF)
 		prog_exit(Q_OK);	/* which says so */
-	if (id != NULL)
-		prog_check(db, told_now(db, id, told.count > 0 ? now : "", want.now));
+	if (id != NULL && !remembers)
+		prog_warn("%s; until then this is not remembered, and told each time", why);
+	else if (id != NULL)
+		prog_check(db, told_now(db, id, told.digests.p, want.now));
 	prog_exit(told.count > 0 ? Q_NO : Q_OK);
 }
 
@@ -542,14 +606,25 @@ parts_of(const char *by)
 		prog_usage("--by: more than %d parts; take a shorter --since, or days", PARTS_MAX);
 }
 
-/* Which of the outputs are asked for: one at most. */
+/* Which of the outputs are asked for: one at most, and nothing with it that it would not heed. */
 static void
-one_of(bool json, const char *by, const char *hist, const char *svg, bool prom_, bool check_, const char *out, const char *every, const char *id)
+one_of(bool json, const char *by, const char *hist, const char *svg, bool prom_, bool check_, const char *out, const char *every, const char *id,
+    bool wide, bool tz, bool since)
 {
+	bool table = hist == NULL && svg == NULL && !prom_ && !check_;
+
 	if ((by != NULL) + (hist != NULL) + (svg != NULL) + prom_ + check_ > 1)
 		prog_usage("--by, --hist, --svg, --prom and --check go one at a time");
-	if (json && (hist != NULL || svg != NULL || prom_ || check_))
+	if (json && !table)
 		prog_usage("--json goes with a table alone");
+	if (wide && (json || !table))
+		prog_usage("--wide goes with a table for people alone");
+	if (want.by_type && !table && svg == NULL)
+		prog_usage("--types goes with a table or --svg");
+	if (tz && (json ? by == NULL : !table && hist == NULL))
+		prog_usage("--tz goes with a table for people, --by or --hist");
+	if (since && (prom_ || check_))
+		prog_usage("--since goes with a table, --hist or --svg");
 	if (out != NULL && !prom_)
 		prog_usage("-o goes with --prom");
 	if ((every != NULL || id != NULL) && (!check_ || every == NULL || id == NULL))
@@ -561,7 +636,7 @@ one_of(bool json, const char *by, const char *hist, const char *svg, bool prom_,
 int
 main(int argc, char *argv[])
 {
-	const char *since = "24h", *by = NULL, *hist = NULL, *svg = NULL, *out = NULL, *every = NULL, *id = NULL, *why;
+	const char *since = NULL, *by = NULL, *hist = NULL, *svg = NULL, *out = NULL, *every = NULL, *id = NULL, *why;
 	bool json = false, wide = false, proms = false, checks = false;
 	int c, room;
 
@@ -583,7 +658,8 @@ main(int argc, char *argv[])
 		case ID: id = optarg; break;
 		case 'j': json = true; break;
 		}
-	one_of(json, by, hist, svg, proms, checks, out, every, id);
+	one_of(json, by, hist, svg, proms, checks, out, every, id, wide, zone != UTC, since != NULL);
+	since = since != NULL ? since : "24h";
 	want.from_ms = want.now - prog_duration("--since", since);
 	if (want.from_ms == want.now)
 		prog_usage("--since: no attempt fits into '%s'", since);

@@ -12,7 +12,7 @@
 static const char HELP[] =
 "usage: qpurge [-hVjnq] [-d FILE] [--as-of TIME] [--grace DUR] [--limit N]\n"
 "              [--ids FILE]\n"
-"       qpurge [-hVq] [-d FILE] --undo\n"
+"       qpurge [-hVjq] [-d FILE] --undo\n"
 "Delete the done and cancelled jobs that are older than their queue keeps them\n"
 "(queue.NAME.keep, 30d if not set): this run marks them, one a grace time later\n"
 "deletes them.  Dead jobs stay.  Prints what it did, queue, jobs, cutoff.\n"
@@ -42,7 +42,7 @@ static bool json, dry;
 static void
 print(const struct purge_line *l, void *unused)
 {
-	static const char *const WORDS[] = { "deleted", "marked", "waiting", "refused" };
+	static const char *const WORDS[] = { "deleted", "marked", "waiting", "refused", "spared" };
 	char at[WHEN_TEXT];
 
 	(void)unused;
@@ -88,12 +88,10 @@ ids_file(const char *name)
 static _Noreturn void
 undo(void)
 {
-	int64_t now = prog_now(), jobs;
+	int64_t now = prog_now();
 	struct db *db = prog_open(DB_ONCE);
 
-	prog_check(db, purge_undo(db, now, &jobs));
-	if (!self.quiet)
-		printf("spared\t%" PRId64 "\n", jobs);
+	prog_check(db, purge_undo(db, now, print, NULL));
 	prog_exit(Q_OK);
 }
 
@@ -108,7 +106,7 @@ main(int argc, char *argv[])
 
 	prog_start(&self, true);
 	while ((c = prog_option(argc, argv)) != -1) {
-		others |= c != UNDO && c != 'q';
+		others |= c != UNDO && c != 'q' && c != 'j';
 		switch (c) {
 		case 'j': json = true; break;
 		case 'n': dry = true; break;
@@ -123,7 +121,7 @@ main(int argc, char *argv[])
 	if (optind < argc)
 		prog_usage("no operand is taken: what goes is set with qset queue.NAME.keep");
 	if (undoes && others)
-		prog_usage("--undo goes with -q alone");
+		prog_usage("--undo goes with -j and -q alone");
 	if (undoes)
 		undo();
 	p.now = p.as_of = prog_now();

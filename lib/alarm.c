@@ -18,6 +18,9 @@
 
 enum {
 	DEAD_LOOKED = 1000,		/* dead jobs of a queue whose times are looked at */
+	HEADS_LOOKED = 5000,		/* entities of a queue, */
+	BEHIND_LOOKED = 100,		/* ... and jobs of each */
+	BEYOND = 100000,		/* attempts before what is expected, to tell of the last success */
 	SERIES = 3000,			/* runs of a source or a queue */
 	STREAK = 3,			/* as many in a row are no accident */
 	NEWEST = 20000,			/* attempts that first-attempt success is taken from, */
@@ -27,6 +30,7 @@ enum {
 };
 #define STALE_MS (15 * MINUTE)		/* due and not started, or a lease over and nobody came */
 #define NOBODY_MS (2 * MINUTE)		/* the same in a queue that nobody claimed from */
+#define BLOCKED_MS HOUR			/* likewise, behind its entity: about as long as the default of all retries lasts */
 #define LOCK_MS DAY
 #define LOG_MAX (INT64_C(256) << 20)
 #define FREE_LEAST (INT64_C(64) << 20)	/* and a twentieth of the disk, but no more than */
@@ -39,10 +43,28 @@ static const char DEAD[] =
 static const char DEAD_COUNT[] = "SELECT count(*) FROM q_job WHERE queue = :queue AND state = 'dead'";
 static const char REASON[] = "SELECT a.reason, j.type FROM q_job j JOIN q_attempt a ON a.id = j.last_attempt WHERE j.id = :id";
 
+static const char FAILED[] = "SELECT job, reason FROM q_attempt WHERE id = :id";
+
 static const char ENDED[] = "SELECT n FROM q_count WHERE queue = :queue AND state > 'cancelled' LIMIT 1";
 static const char RETRIED[] = "SELECT 1 FROM q_job WHERE queue = :queue AND state = 'failed' LIMIT 1";
 static const char HELD[] = "SELECT 1 FROM q_job WHERE queue = :queue AND lease_ms IS NOT NULL LIMIT 1";
+static const char EXPECTED[] =
+	"SELECT 1 FROM q_setting WHERE kind = 'expect' AND name = :queue\n"
+	"UNION ALL SELECT 1 FROM q_setting WHERE kind = 'expect' AND name > :queue || '/' AND name < :queue || '0'\n"
+	" LIMIT 1";
 static const char NAMES[] = "SELECT queue FROM q_count WHERE queue > :last ORDER BY queue LIMIT 1";
+
+static const char BLOCK[] = "SELECT blocked_ms FROM q_rate WHERE kind = 'rate' AND name = :queue";
+
+static const char NEXT_HEAD[] = "SELECT min(queue) FROM q_job WHERE head = 1 AND queue > :last";
+static const char HEADS[] =
+	"SELECT id, entity, due_ms, lease_ms FROM\n"
+	"       (SELECT id, entity, due_ms, ready_ms, lease_ms FROM q_job WHERE queue = :queue AND head = 1 LIMIT :n)\n"
+	" WHERE ready_ms > :now OR lease_ms <= :boot";
+static const char BEHIND[] =
+	"SELECT count(*), min(due_ms) FROM\n"
+	"       (SELECT due_ms FROM q_job WHERE queue = :queue AND entity = :entity AND finished_ms IS NULL AND head IS NULL LIMIT :n)\n"
+	" WHERE due_ms <= :now";
 
 static const char NEXT_CLAIMED[] = "SELECT min(queue) FROM q_job WHERE lease_ms IS NOT NULL AND queue > :last";
 static const char OVER[] =
@@ -189,14 +211,14 @@ ever_claimed(struct check *c, const char *queue)
 
 /* A queue in which something ended, with a name like this one. */
 static const char *
-like(struct check *c, const char *queue)
+like(struct db *db, const char *queue)
 {
 	static char best[65];
 	const char *names[2] = { NULL, NULL };
 	char *name = strdup(""), *more;
 
 	best[0] = '\0';
-	for (int i = 0; i < 1000 && name != NULL && best[0] == '\0' && (more = after(c->db, NAMES, NULL, name)) != NULL; i++) {
+	for (int i = 0; i < 1000 && name != NULL && best[0] == '\0' && (more = after(db, NAMES, NULL, name)) != NULL; i++) {
 		free(name);
 		names[0] = name = more;
 		if (strcmp(name, queue) != 0 && text_nearest(queue, names) != NULL)
@@ -222,14 +244,30 @@ pause_of(struct check *c, const struct report *r, const char **why)
 	return false;
 }
 
-/* Why it waits, with the reason of a pause. */
+/* The shared rate of a queue, if it is blocked, and until when; NULL: it is not. */
+static const char *
+block_of(struct check *c, const struct report *r, int64_t *until)
+{
+	const char *rate = setting_queue(c->db, r->queue)->limit;
+
+	*until = *rate != '\0' && strcmp(r->why, "rate") == 0 ? db_only(of_queue(c, BLOCK, rate)) : -1;
+	return *until > c->now ? rate : NULL;
+}
+
+/* Why it waits, with the reason of a pause, or the block of a rate. */
 static const char *
 why_text(struct check *c, const struct report *r, char text[400])
 {
-	const char *reason = "";
+	const char *reason = "", *rate;
+	char block[200], at[WHEN_TEXT];
+	int64_t until;
 
 	if (r->paused)
 		pause_of(c, r, &reason);
+	if ((rate = block_of(c, r, &until)) != NULL) {
+		snprintf(block, sizeof block, "%s is blocked until %s", rate, when_text(at, until, false));
+		reason = block;
+	}
 	snprintf(text, 400, "%s%s%s", *r->why != '\0' ? r->why : "-", *reason != '\0' ? ": " : "", reason);
 	return text;
 }
@@ -238,9 +276,12 @@ why_text(struct check *c, const struct report *r, char text[400])
 static void
 remedy(struct check *c, const struct report *r)
 {
-	const char *reason;
+	const char *reason, *rate;
+	int64_t until;
 
-	if (strcmp(r->why, "paused") == 0)
+	if ((rate = block_of(c, r, &until)) != NULL)
+		next(c, "wait for the end of the block, or qrate --block 0 %s", rate);
+	else if (strcmp(r->why, "paused") == 0)
 		next(c, "qpause -r %s when the cause is gone", pause_of(c, r, &reason) ? r->queue : "--all");
 	else if (strcmp(r->why, "rate") == 0 || strcmp(r->why, "busy") == 0)
 		next(c, "qlate --since 1h %s; more workers, or a higher limit: qset", r->queue);
@@ -261,7 +302,7 @@ waits(struct check *c, const struct report *r)
 		return;
 	when_brief(span, r->oldest_ms);
 	if (nobody) {
-		near = like(c, r->queue);
+		near = like(c->db, r->queue);
 		what(c, "%" PRId64 " due, and nobody ever claimed from this queue%s%s%s", r->waiting, *near != '\0' ? "; was '" : "", near,
 		    *near != '\0' ? "' meant?" : "");
 		next(c, "start a worker: qwork %s -- CMD; or qls %s, and qcancel what went to the wrong queue", r->queue, r->queue);
@@ -330,7 +371,7 @@ queues(struct check *c)
 		ledger_free(&l);
 		if (!stale)
 			return;
-		want.from_ms = c->now - STALE_MS;
+		want.from_ms = c->now - LATE_WHY_MS;
 	} else {
 		want.by_both = (targets & 2) != 0;
 		want.burn = BURN_6H;
@@ -379,6 +420,51 @@ lost(struct check *c, const char *queue)
 	detail(c, "claimed then; job %" PRId64 " is one", id);
 	next(c, "start a worker: qwork %s -- CMD takes them back", queue);
 	tell(c, "LOST", queue, queue, since);
+}
+
+/* ---- due, and behind a job of the entity that is neither settled nor running ---- */
+
+static void
+behind(struct check *c, const char *queue)
+{
+	struct stmt *heads = of_queue(c, HEADS, queue), *s;
+	bool rebooted, lost = false;
+	int64_t boot = job_boot_look(c->db, &rebooted), n, since, most = 0, first = c->now - BLOCKED_MS + 1, id = 0, due = 0;
+	char entity[260] = "", at[WHEN_TEXT], span[WHEN_TEXT];
+	int held = 0;
+
+	db_int(heads, ":n", HEADS_LOOKED);
+	db_int(heads, ":now", c->now);
+	db_int(heads, ":boot", rebooted ? INT64_MAX : boot);
+	while (db_step(heads) == 1) {
+		s = of_queue(c, BEHIND, queue);
+		db_text(s, ":entity", db_col_text(heads, 1));
+		db_int(s, ":n", BEHIND_LOOKED);
+		db_int(s, ":now", c->now);
+		n = db_step(s) == 1 ? db_col_int(s, 0) : 0;
+		since = n > 0 ? db_col_int(s, 1) : c->now;
+		db_reset(s);
+		held += since <= c->now - BLOCKED_MS;
+		if (since >= first)
+			continue;
+		first = since;
+		most = n;
+		id = db_col_int(heads, 0);
+		due = db_col_int(heads, 2);
+		lost = db_col_int(heads, 3) != -1;
+		snprintf(entity, sizeof entity, "%s", db_col_text(heads, 1));
+	}
+	if (held == 0)
+		return;
+	what(c, "%" PRId64 " due, the oldest for %s, behind job %" PRId64 " of entity %s, %s%s", most, when_brief(span, c->now - first), id, entity,
+	    lost ? "whose lease is over" : "which is not due before ", lost ? "" : when_text(at, due, false));
+	if (held > 1)
+		detail(c, "%d entities are held up like this", held);
+	if (lost)
+		next(c, "start a worker: qwork %s -- CMD takes it back", queue);
+	else
+		next(c, "qls %" PRId64 " tells why; qcancel %" PRId64 " lets the others go; qreplay %" PRId64 " after that tries it again at once", id, id, id);
+	tell(c, "BLOCKED", queue, queue, first);
 }
 
 static void
@@ -609,13 +695,24 @@ source(struct check *c, const char *name)
 
 /* ---- expectations and credentials ---- */
 
-struct wanted { const char *name; struct name queue, type; bool typed; int64_t since_ms, found_ms; };
+struct wanted {
+	const char *name;
+	struct name queue, type;
+	bool typed;
+	int64_t since_ms, found_ms;	/* since when there must be one; the last, -1: none */
+	int64_t oldest_ms;		/* if not all was looked at */
+	int beyond;			/* how many were looked at before since_ms */
+};
 
 static int
 find_success(const struct line *e, void *arg)
 {
 	struct wanted *w = arg;
 
+	if (e->finished < w->since_ms && w->beyond++ == BEYOND) {
+		w->oldest_ms = e->finished;
+		return Q_NO;
+	}
 	if (strcmp(e->outcome, "done") != 0 || e->queue.n != w->queue.n || memcmp(e->queue.p, w->queue.p, e->queue.n) != 0 ||
 	    (w->typed && (e->type.n != w->type.n || memcmp(e->type.p, w->type.p, e->type.n) != 0)))
 		return Q_OK;
@@ -642,25 +739,48 @@ last_poll(struct check *c, const char *name)
 	return at;
 }
 
-/* "by 06:00 ZONE": the last two such times; false: not of that form. */
-static bool
-deadlines(const char *value, int64_t now, int64_t *last, int64_t *before)
+/* "by 06:00 ZONE": the first such time after an instant; -1: it is not of that form. */
+static int64_t
+deadline_after(const char *value, int64_t ms)
 {
-	struct when_due due = { .base = now - 73 * HOUR };
+	struct when_due due = { .base = ms };
 	char at[6];
 	const char *why;
 	int64_t t;
 
 	if (strncmp(value, "by ", 3) != 0 || strlen(value) < 10)
-		return false;
+		return -1;
 	snprintf(at, sizeof at, "%.5s", value + 3);
 	due.at = at;
 	due.zone = value + 9;
-	for (*last = *before = -1; when_due(&due, &t, &why) && t <= now; due.base = t + 1000) {
+	if (!when_due(&due, &t, &why))
+		return -1;
+	due.base = t + 1000;
+	return t > ms || when_due(&due, &t, &why) ? t : -1;
+}
+
+/* The last two of them. */
+static bool
+deadlines(const char *value, int64_t now, int64_t *last, int64_t *before)
+{
+	int64_t t = now - 73 * HOUR;
+
+	for (*last = *before = -1; (t = deadline_after(value, t)) != -1 && t <= now;) {
 		*before = *last;
 		*last = t;
 	}
 	return *before != -1;
+}
+
+/* Since when it is missed: from its last success on, and not before it was expected. */
+static int64_t
+missed_since(const char *value, int64_t dur, int64_t success_ms, int64_t set_ms)
+{
+	int64_t by_set = dur != -1 ? set_ms + dur : deadline_after(value, set_ms), by_success = -1;
+
+	if (success_ms != -1)		/* it was in time for the first deadline after it */
+		by_success = dur != -1 ? success_ms + dur : deadline_after(value, deadline_after(value, success_ms));
+	return by_success > by_set ? by_success : by_set;
 }
 
 static void
@@ -668,8 +788,8 @@ expect(struct check *c, const char *name, const char *value, int64_t set_ms)
 {
 	const char *slash = strchr(name, '/'), *why;
 	size_t n = slash != NULL ? (size_t)(slash - name) : strlen(name);
-	struct wanted w = { .name = name, .queue = { name, n }, .typed = slash != NULL, .found_ms = -1 };
-	int64_t dur, deadline = -1;
+	struct wanted w = { .name = name, .queue = { name, n }, .typed = slash != NULL, .found_ms = -1, .oldest_ms = -1 };
+	int64_t dur = -1, deadline = -1, last;
 	char queue[SETTING_NAME], at[WHEN_TEXT];
 	bool known = true;
 
@@ -685,16 +805,18 @@ expect(struct check *c, const char *name, const char *value, int64_t set_ms)
 	job_queue_known(c->db, queue, &known);
 	if (!known && slash == NULL && db_has(c->db, FOR_QPOLL))
 		w.found_ms = last_poll(c, name);
-	if (w.found_ms == -1)
-		ledger_each(c->db, w.since_ms, 10 * MINUTE, find_success, &w);
+	if (w.found_ms == -1)		/* it stops by itself */
+		ledger_each(c->db, 0, 10 * MINUTE, find_success, &w);
 	if (w.found_ms >= w.since_ms)
 		return;
-	if (deadline != -1)
-		what(c, "expected %s, and there was no success since %s", value, when_text(at, w.since_ms, false));
+	last = w.found_ms != -1 ? w.found_ms : w.oldest_ms;
+	if (last == -1)
+		what(c, "expected %s%s, and no success is on record", deadline == -1 ? "at least every " : "", value);
 	else
-		what(c, "expected at least every %s, and there was no success", value);
+		what(c, "expected %s%s, the last success was %s%s", deadline == -1 ? "at least every " : "", value, w.found_ms == -1 ? "before " : "",
+		    when_text(at, last, false));
 	next(c, "qls --state all %s; if there is no job, see why nothing adds one", queue);
-	tell(c, "ABSENT", name, queue, deadline != -1 ? deadline : w.since_ms);
+	tell(c, "ABSENT", name, queue, missed_since(value, dur, last, set_ms));
 }
 
 static void
@@ -770,7 +892,7 @@ settings(struct check *c)
 
 /* ---- first attempts ---- */
 
-struct tally { char queue[65]; int64_t first[2], done[2], ended[2], won[2]; };	/* 0: before, 1: now */
+struct tally { char queue[65]; int64_t first[2], done[2], ended[2], won[2], sample; };	/* 0: before, 1: now; an attempt that failed */
 struct tallies { struct tally t[TALLIES]; int n, when, lines; int64_t from_ms, last_id; };
 
 static struct tally *
@@ -816,6 +938,8 @@ tally(const struct line *e, void *arg)
 	if (e->attempt == 1) {
 		t->first[all->when]++;
 		t->done[all->when] += done;
+		if (failed && t->sample == 0)
+			t->sample = e->id;
 	}
 	t->ended[all->when] += done || e->dead;
 	t->won[all->when] += done;
@@ -833,6 +957,8 @@ static void
 firsts(struct check *c)
 {
 	struct tallies *all = calloc(1, sizeof *all);
+	struct stmt *s;
+	const char *why;
 
 	if (all == NULL)
 		return;
@@ -850,8 +976,16 @@ firsts(struct check *c)
 		if (t->first[1] < 20 || t->first[0] < 50 || is > was - 10 || 100 - is < 3 * (100 - was))
 			continue;
 		what(c, "first attempts succeed at %.1f%%, they did at %.1f%%; in the end it is %.1f%%", is, was, percent(t->won[1], t->ended[1]));
-		detail(c, "%" PRId64 " of the last %" PRId64 " first attempts failed: retries hide it", t->first[1] - t->done[1], t->first[1]);
-		next(c, "qls --state failed %s; what it calls is ill", t->queue);
+		next(c, "what it calls is ill");
+		s = db_prepare(c->db, FAILED);
+		db_int(s, ":id", t->sample);
+		if (db_step(s) == 1) {
+			why = db_col_text(s, 1);
+			detail(c, "%" PRId64 " of the last %" PRId64 " first attempts failed, and retries hide it; job %" PRId64 "%s%.300s",
+			    t->first[1] - t->done[1], t->first[1], db_col_int(s, 0), why != NULL ? ": " : " is one", why != NULL ? why : "");
+			next(c, "qls %" PRId64 " shows its attempts; what it calls is ill", db_col_int(s, 0));
+		}
+		db_reset(s);
 		tell(c, "FIRST", t->queue, t->queue, -1);
 	}
 	free(all);
@@ -931,6 +1065,22 @@ sizes(struct check *c)
 	}
 }
 
+bool
+alarm_queue(struct db *db, const char *queue, const char **near)
+{
+	struct stmt *s;
+	bool known;
+
+	if (job_queue_known(db, queue, &known) == Q_OK && !known) {
+		s = db_prepare(db, EXPECTED);
+		db_text(s, ":queue", queue);
+		known = db_step(s) == 1;
+		db_reset(s);
+	}
+	*near = known || db_status(db) != Q_OK ? "" : like(db, queue);
+	return known;
+}
+
 int
 alarm_all(struct db *db, int64_t now, int (*each)(const struct problem *, void *), void *arg)
 {
@@ -939,6 +1089,7 @@ alarm_all(struct db *db, int64_t now, int (*each)(const struct problem *, void *
 	queues(&c);
 	each_queue(&c, NEXT_DEAD, dead);
 	each_queue(&c, NEXT_CLAIMED, lost);
+	each_queue(&c, NEXT_HEAD, behind);
 	settings(&c);
 	firsts(&c);
 	if (db_has(db, FOR_QPOLL))

@@ -21,6 +21,8 @@
 enum { CLOCK_MS = 60 * 1000, SHOWN = 5 };	/* how far the clock may be behind; damaged places that are named */
 
 static const char INTEGRITY[] = "PRAGMA integrity_check";
+static const char OUR_INTEGRITY[] =			/* where the application's tables cannot be read without it */
+	"SELECT i.integrity_check FROM sqlite_schema t, pragma_integrity_check(t.name) i WHERE t.type = 'table' AND t.name LIKE 'q\\_%' ESCAPE '\\'";
 static const char MODE[] = "PRAGMA journal_mode";
 
 /* The last thing that was written down, by the clock of then. */
@@ -63,6 +65,8 @@ static const char CHAINS[] =
 	" WHERE (j.last_attempt IS NULL AND (j.state = 'done' OR j.state = 'dead'))\n"
 	"    OR (j.last_attempt IS NOT NULL\n"
 	"        AND (a.id IS NULL OR a.job <> j.id OR a.fence > j.fence OR ((j.state = 'done' OR j.state = 'dead') AND a.state <> j.state)))";
+static const char JOBLESS[] =
+	"SELECT count(*), 'job ' || min(a.job) FROM q_attempt a LEFT JOIN q_job j ON j.id = a.job WHERE j.id IS NULL";
 static const char LINKS[] =
 	"SELECT count(*), 'job ' || min(a.job) FROM q_attempt a LEFT JOIN q_attempt p ON p.id = a.prev\n"
 	" WHERE a.prev IS NOT NULL AND (p.id IS NULL OR p.job <> a.job OR p.id >= a.id)";
@@ -87,6 +91,7 @@ static const struct invariant {
 	{ "keys", KEYLESS, "open jobs whose key is not remembered, so that it can be added twice", NULL },
 	{ "keys", KEYS, "keys that point to another job than theirs", NULL },
 	{ "ledger", CHAINS, "jobs that do not agree with their last attempt", NULL },
+	{ "ledger", JOBLESS, "attempts whose job is gone, though qpurge deletes both together", NULL },
 	{ "ledger", LINKS, "attempts whose one before is missing, or another job's", NULL },
 	{ "numbers", NUMBERS, "jobs with ids, times or counts out of range", NULL },
 	{ "fences", FENCES, "holds with a fence that is still to come", NULL },
@@ -164,11 +169,27 @@ mount(struct look *l)
 	}
 }
 
+enum { NEXT = 2 * PATH_MAX + 64 };
+
+/* What gives a file beside it the owner and mode of the file. */
+static char *
+mend(char next[NEXT], const char *name, const struct stat *st, const struct stat *side)
+{
+	bool chown = st->st_uid != side->st_uid || st->st_gid != side->st_gid, chmod = ((side->st_mode ^ st->st_mode) & 0664) != 0;
+	int n = 0;
+
+	if (chown)
+		n = snprintf(next, NEXT, "chown %ju:%ju '%s'%s", (uintmax_t)st->st_uid, (uintmax_t)st->st_gid, name, chmod ? " && " : "");
+	if (chmod)
+		snprintf(next + n, NEXT - (size_t)n, "chmod %04o '%s'", st->st_mode & 0664, name);
+	return next;
+}
+
 static void
 files(struct look *l)
 {
 	static const char *const SIDE[] = { "-wal", "-shm", "-lock", "-reserve" };
-	char name[PATH_MAX], next[2 * PATH_MAX + 64];
+	char name[PATH_MAX], next[NEXT];
 	struct stat st, side, folder;
 	bool before = l->bad;
 
@@ -177,19 +198,19 @@ files(struct look *l)
 		bad(l, "files", false, NULL, "%s", strerror(errno));
 		return;
 	}
-	if ((st.st_mode & S_IWOTH) != 0)
-		bad(l, "files", false, "chmod o-w on it and the files beside it", "everybody may write to it (mode %04o)", st.st_mode & 07777);
+	if ((st.st_mode & S_IWOTH) != 0) {
+		snprintf(next, sizeof next, "chmod o-w '%s'*", db_path(l->db));
+		bad(l, "files", false, next, "everybody may write to it (mode %04o)", st.st_mode & 07777);
+	}
 	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++) {
 		snprintf(name, sizeof name, "%s%s", db_path(l->db), SIDE[i]);
 		if (lstat(name, &side) == -1)
 			continue;
-		snprintf(next, sizeof next, "chown %ju:%ju '%s' and chmod %04o '%s'", (uintmax_t)st.st_uid, (uintmax_t)st.st_gid, name,
-		    st.st_mode & 0664, name);
 		if (!S_ISREG(side.st_mode))
 			bad(l, "files", false, "end all programs and move it away", "%s is no regular file", name);
 		else if (side.st_gid != st.st_gid || ((side.st_mode ^ st.st_mode) & 0664) != 0 ||
 		    (side.st_uid != st.st_uid && (st.st_mode & 0060) != 0060))
-			bad(l, "files", false, next, "%s has owner %ju:%ju and mode %04o, the file %ju:%ju and %04o, so not all who use one can use the other",
+			bad(l, "files", false, mend(next, name, &st, &side), "%s has owner %ju:%ju and mode %04o, the file %ju:%ju and %04o, so not all who use one can use the other",
 			    name, (uintmax_t)side.st_uid, (uintmax_t)side.st_gid, side.st_mode & 07777,
 			    (uintmax_t)st.st_uid, (uintmax_t)st.st_gid, st.st_mode & 07777);
 	}
@@ -199,10 +220,14 @@ files(struct look *l)
 	snprintf(name, sizeof name, "%s", db_path(l->db));
 	strrchr(name, '/')[strrchr(name, '/') == name] = '\0';
 	if (stat(name, &folder) == 0) {
-		if ((folder.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
-			bad(l, "files", false, "chmod o-w on the folder", "everybody may replace it, since they may write to %s", name);
-		if ((st.st_mode & S_IWGRP) != 0 && (folder.st_mode & S_ISGID) == 0 && folder.st_gid != st.st_gid)
-			bad(l, "files", true, "chgrp and chmod g+s on the folder", "the group shares it, but new files beside it get another group in %s", name);
+		if ((folder.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) {
+			snprintf(next, sizeof next, "chmod o-w '%s'", name);
+			bad(l, "files", false, next, "everybody may replace it, since they may write to %s", name);
+		}
+		if ((st.st_mode & S_IWGRP) != 0 && (folder.st_mode & S_ISGID) == 0 && folder.st_gid != st.st_gid) {
+			snprintf(next, sizeof next, "chgrp %ju '%s' && chmod g+s '%s'", (uintmax_t)st.st_gid, name, name);
+			bad(l, "files", true, next, "the group shares it, but new files beside it get another group in %s", name);
+		}
 	}
 	if (!l->bad)
 		good(l, "files", NULL);
@@ -215,6 +240,7 @@ space(struct look *l)
 	int64_t low = 0, left = db_room(l->db, &low);
 	char name[PATH_MAX];
 	struct stat st;
+	bool live;
 
 	if (left < low)
 		bad(l, "room", false, "make room on the disk", "%" PRId64 " KiB are left on the disk, and below %" PRId64 " KiB adds are refused",
@@ -224,8 +250,12 @@ space(struct look *l)
 		    left / 1024, low / 1024);
 	else
 		good(l, "room", NULL);
+	snprintf(name, sizeof name, "%s-lock", db_path(l->db));
+	live = stat(name, &st) == 0;
 	snprintf(name, sizeof name, "%s-reserve", db_path(l->db));
-	if (stat(name, &st) == -1 || st.st_blocks * 512 < DB_RESERVE)
+	if (stat(name, &st) == -1 && !live)
+		good(l, "reserve", "none: no program has written to it here, so it is a copy; qinit makes one before work goes on with it");
+	else if (stat(name, &st) == -1 || st.st_blocks * 512 < DB_RESERVE)
 		bad(l, "reserve", true, "qinit makes it, when there is room", "%s is gone, or was given up: on a full disk running work cannot settle", name);
 	else
 		good(l, "reserve", NULL);
@@ -315,10 +345,11 @@ library(struct look *l)
 	good(l, "sqlite", text);
 }
 
-static void
-integrity(struct look *l)
+/* How many damaged places it told. */
+static int
+damage(struct look *l, const char *sql)
 {
-	struct stmt *s = db_prepare(l->db, INTEGRITY);
+	struct stmt *s = db_prepare(l->db, sql);
 	const char *at, *line;
 	int n = 0;
 
@@ -332,8 +363,22 @@ integrity(struct look *l)
 			    "%.*s", (int)(at - line), line);
 			n++;
 		}
+	return n;
+}
+
+static void
+integrity(struct look *l)
+{
+	int n = damage(l, INTEGRITY);
+	char foreign[512] = "";
+
+	if (db_status(l->db) == Q_CONFIG) {
+		snprintf(foreign, sizeof foreign, "but for tables of the application: %s", db_message(l->db));
+		db_clear(l->db);
+		n = damage(l, OUR_INTEGRITY);
+	}
 	if (!failed(l, "integrity") && n == 0)
-		good(l, "integrity", NULL);
+		good(l, "integrity", foreign[0] != '\0' ? foreign : NULL);
 }
 
 static bool

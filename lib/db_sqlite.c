@@ -147,6 +147,18 @@ culprit(const struct db *db)
 	return db->path;
 }
 
+/* Does a table of the application need a thing that it alone has registered? */
+static bool
+foreign(const struct db *db)
+{
+	static const char *const THINGS[] = { "no such collation sequence: ", "no such module: ", "unknown function: " };
+
+	for (size_t i = 0; i < sizeof THINGS / sizeof *THINGS; i++)
+		if (strncmp(sqlite3_errmsg(db->a), THINGS[i], strlen(THINGS[i])) == 0)
+			return true;
+	return false;
+}
+
 /* What an SQLite result code means to the programs. */
 static int
 fail_sqlite(struct db *db, int rc)
@@ -168,7 +180,7 @@ fail_sqlite(struct db *db, int rc)
 	case SQLITE_CORRUPT:
 		return db_fail(db, Q_IO, "%s: the file is damaged; next: go back to a copy, as qbackup(1) says", path);
 	case SQLITE_NOTADB:
-		return db_fail(db, Q_CONFIG, "%s: not an SQLite database; see -d and Q_DB", path);
+		return db_fail(db, Q_CONFIG, "%s: not an SQLite database; see -d and Q_DB; if it was a queue file: go back to a copy, as qbackup(1) says", path);
 	case SQLITE_CANTOPEN:
 		if (db->a != NULL && (sqlite3_system_errno(db->a) == EMFILE || sqlite3_system_errno(db->a) == ENFILE))
 			return db_fail(db, Q_TEMP, "%s: %s; see ulimit -n", path, strerror(sqlite3_system_errno(db->a)));
@@ -181,6 +193,8 @@ fail_sqlite(struct db *db, int rc)
 	case SQLITE_TOOBIG:
 		return db_fail(db, Q_DATA, "%s: value too big", path);
 	default:
+		if (foreign(db))
+			return db_fail(db, Q_CONFIG, "%s: %s, which only the application of the file has", path, sqlite3_errmsg(db->a));
 		return db_fail(db, Q_BUG, "%s: %s (%d)", path, sqlite3_errmsg(db->a), rc);
 	}
 }
@@ -657,7 +671,8 @@ missing(struct db *db)
 		if (snprintf(name, sizeof name, "%s%s", db->path, SIDE[i]) < PATH_MAX && lstat(name, &st) == 0)
 			return db_fail(db, Q_CONFIG, "%s: gone, but its log %s is there; "
 			    "put the file back, or move the log away", db->path, name);
-	return db_fail(db, Q_NOINPUT, "%s: no such queue file; next: qinit '%s', or see -d and Q_DB", db->path, db->path);
+	return db_fail(db, Q_NOINPUT, "%s: no such queue file; next: qinit '%s' for a new one, or see -d and Q_DB; if it was "
+	    "there, bring it or a copy back, as qbackup(1) says", db->path, db->path);
 }
 
 static int
@@ -679,6 +694,9 @@ check_file(struct db *db)
 		    "next: qinit '%s' ends a broken creation, else remove the other name", db->path, (uintmax_t)st.st_nlink, db->path);
 	if ((fs = remote_fs(db->path)) != NULL)
 		return db_fail(db, Q_CONFIG, "%s: on %s, where SQLite's log is not safe; put it on a local disk", db->path, fs);
+	if (st.st_size == 0)		/* SQLite would take it for a new one, and delete its log */
+		return db_fail(db, Q_CONFIG, "%s: empty; see -d and Q_DB; if it was a queue file: go back to a copy, as qbackup(1) says; "
+		    "if it is to be one: rm it, then qinit", db->path);
 	db->dev = st.st_dev;
 	db->ino = st.st_ino;
 	return Q_OK;
@@ -1120,21 +1138,26 @@ sync_path(struct db *db, const char *path)
 }
 
 static int
+cannot(int err)
+{
+	return err == EACCES || err == EPERM ? Q_PERM : err == EMFILE || err == ENFILE ? Q_TEMP : Q_CREATE;
+}
+
+/* The folder of a file that is to be made; it must be there. */
+static int
 folder_of(struct db *db, const char *path, char buf[PATH_MAX])
 {
 	char *slash;
+	struct stat st;
 
 	snprintf(buf, PATH_MAX, "%s", path);
 	if ((slash = strrchr(buf, '/')) == NULL)
 		return db_fail(db, Q_CREATE, "%s: no such folder", path);
 	slash[slash == buf] = '\0';
+	if (stat(buf, &st) == -1)
+		return errno == ENOENT ? db_fail(db, Q_CREATE, "%s: no such folder; next: mkdir -p '%s'", buf, buf) :
+		    db_fail(db, cannot(errno), "%s: %s", buf, strerror(errno));
 	return Q_OK;
-}
-
-static int
-cannot(int err)
-{
-	return err == EACCES || err == EPERM ? Q_PERM : err == EMFILE || err == ENFILE ? Q_TEMP : Q_CREATE;
 }
 
 static int
@@ -1378,9 +1401,6 @@ db_create(struct db **out, const struct db_create *c)
 		return db->status;
 	if (folder_of(db, db->path, folder) != Q_OK)
 		return db->status;
-	if (stat(folder, &st) == -1)
-		return errno == ENOENT ? db_fail(db, Q_CREATE, "%s: no such folder; next: mkdir -p '%s'", folder, folder) :
-		    db_fail(db, cannot(errno), "%s: %s", folder, strerror(errno));
 	if ((fs = remote_fs(folder)) != NULL)
 		return db_fail(db, Q_CONFIG, "%s: on %s, where SQLite's log is not safe; choose a local disk", db->path, fs);
 	if (snprintf(temp, sizeof temp, "%s-qinit", db->path) >= (int)sizeof temp - 10)
@@ -1442,7 +1462,7 @@ backup_temp(struct db *db, const char *temp)
 	int fd = open(temp, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 
 	if (fd == -1) {
-		db_fail(db, cannot(errno), "%s: %s", temp, strerror(errno));
+		db_fail(db, cannot(errno), "%s: %s; no backup was made; choose a folder that you may write to", temp, strerror(errno));
 		return -1;
 	}
 	if (flock(fd, LOCK_EX | LOCK_NB) == -1 && errno != EWOULDBLOCK)

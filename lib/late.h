@@ -63,6 +63,8 @@ struct report {				/* a queue, or a type in it: qlate(1) says what each counts *
 	struct values run;		/* start to end, of those that ran to it */
 };
 
+#define LATE_WHY_MS (INT64_C(60) * 60 * 1000)	/* of claims so far back depends whether there is a worker; who asks why reads as much */
+
 struct ledger_want {
 	char *const *queues;		/* none: those with an attempt, something that waits or is claimed, or a target */
 	int nqueues;
@@ -123,6 +125,8 @@ struct problem {
 
 /* Calls each() for what is wrong in the file or with it, by reading alone; stops like job_list(). */
 int alarm_all(struct db *, int64_t now, int (*each)(const struct problem *, void *), void *arg);
+/* Has a queue this name, or is anything expected of it?  If not, *near is a queue with a name like it, borrowed until the next call, or "". */
+bool alarm_queue(struct db *, const char *queue, const char **near);
 
 /* ---- total.c: counters that only grow, and what was told ------------------- */
 
@@ -138,8 +142,9 @@ struct totals { struct total **v, *last; int n; int64_t upto, stored; };
 int total_read(struct db *, bool writes, struct totals *);
 void total_free(struct totals *);
 
-/* Was this told less than every_ms ago, by its digest?  told_now(): it is being told, in a transaction of its own. */
-bool told_lately(struct db *, const char *id, const char *digest, int64_t every_ms, int64_t now);
+/* The digest of what was told last, for the caller to free, and when; NULL: nothing yet, or it failed. */
+char *told_last(struct db *, const char *id, int64_t *told_ms);
+/* It is being told, in a transaction of its own. */
 int told_now(struct db *, const char *id, const char *digest, int64_t now);
 
 /* ---- prom.c ---------------------------------------------------------------- */

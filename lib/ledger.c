@@ -628,12 +628,13 @@ read_asked(struct collect *c)
 
 /* ---- why it waits ---- */
 
-/* From what the file holds; the order of these questions is that of qlate(1). */
+/* From what the file holds, and no more of the ledger than every report reads; the order of these questions is that of qlate(1). */
 static const char *
 why(struct db *db, const struct report *r, int64_t now)
 {
 	static const char *const HELD[] = { [HELD_PAUSED] = "paused", [HELD_LOCK] = "lock", [HELD_RATE] = "rate", [HELD_BUSY] = "busy" };
 	enum job_held held;
+	int64_t since;
 
 	if (r->paused)
 		return "paused";
@@ -643,7 +644,8 @@ why(struct db *db, const struct report *r, int64_t now)
 		return HELD[held];
 	if (r->claimed > 0)
 		return "busy";
-	return r->oldest_ms < FRESH_MS || r->started_ms > now - r->oldest_ms ? "backlog" : "no worker";
+	since = r->oldest_ms < LATE_WHY_MS ? r->oldest_ms : LATE_WHY_MS;
+	return r->oldest_ms < FRESH_MS || r->started_ms > now - since ? "backlog" : "no worker";
 }
 
 static int
@@ -726,6 +728,19 @@ free_row(struct report *r)
 	free(r);
 }
 
+/* Has another row the name of this one?  Of those up to n what is left out is gone. */
+static bool
+typed(const struct ledger *l, int n, int at)
+{
+	const struct report *r = l->rows[at];
+
+	for (int i = 0; i < l->n; i++)
+		if ((i < n || i > at) && l->rows[i]->type_len > 0 && compare(l->rows[i]->queue, l->rows[i]->queue_len, r->queue, r->queue_len) == 0 &&
+		    (l->rows[i]->seen || l->rows[i]->own_slo))
+			return true;
+	return false;
+}
+
 int
 ledger_read(struct db *db, const struct ledger_want *want, struct ledger *to)
 {
@@ -748,7 +763,8 @@ ledger_read(struct db *db, const struct ledger_want *want, struct ledger *to)
 	for (int i = 0; i < to->n; i++) {
 		struct report *r = to->rows[i];
 
-		if (!r->seen && !r->own_slo && want->edges == NULL) {	/* what ended before the window is of no queue with a target */
+		/* What ended before the window is of no queue with a target, and a target of a queue has no row beside its types. */
+		if (!r->seen && want->edges == NULL && (!r->own_slo || (want->by_type && r->type_len == 0 && typed(to, n, i)))) {
 			free_row(r);
 			continue;
 		}

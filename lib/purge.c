@@ -65,7 +65,8 @@ static const char MARK[] =
 static const char OLD_RUNS[] = "DELETE FROM q_purge WHERE as_of_ms < :cutoff AND done_ms IS NOT NULL";
 
 static const char SPARED[] =
-	"SELECT coalesce(sum(marked - deleted), 0) FROM q_purge WHERE done_ms IS NULL AND as_of_ms >= 0 AND queue <> ''";
+	"SELECT queue, marked - deleted, cutoff_ms FROM q_purge\n"
+	" WHERE done_ms IS NULL AND as_of_ms >= 0 AND queue <> '' ORDER BY as_of_ms";
 static const char UNMARK[] = "DELETE FROM q_purge WHERE done_ms IS NULL AND as_of_ms >= 0 AND queue <> '' AND deleted = 0";
 static const char STOPPED[] = "UPDATE q_purge SET done_ms = :now, cutoff_ms = CASE queue WHEN '' THEN cutoff_ms ELSE 0 END WHERE done_ms IS NULL AND as_of_ms >= 0";
 
@@ -680,17 +681,37 @@ purge_run(struct db *db, const struct purge *p, void (*each)(const struct purge_
 }
 
 int
-purge_undo(struct db *db, int64_t now, int64_t *jobs)
+purge_undo(struct db *db, int64_t now, void (*each)(const struct purge_line *, void *), void *arg)
 {
+	struct spared { char queue[65]; int64_t jobs, cutoff_ms; } *v = NULL, *more;
+	int n = 0;
 	struct stmt *s;
 
-	*jobs = 0;
 	if (!db_has(db, FOR_QPURGE) || db_begin(db, false) != Q_OK)
 		return db_status(db);
-	*jobs = db_only(db_prepare(db, SPARED));
+	s = db_prepare(db, SPARED);
+	while (db_step(s) == 1) {
+		if ((more = realloc(v, (size_t)(n + 1) * sizeof *v)) == NULL) {
+			db_fail(db, Q_TEMP, "out of memory");
+			break;
+		}
+		v = more;
+		snprintf(v[n].queue, sizeof v->queue, "%s", db_col_text(s, 0));
+		v[n].jobs = db_col_int(s, 1);
+		v[n++].cutoff_ms = db_col_int(s, 2);
+	}
+	db_reset(s);
 	db_run(db_prepare(db, UNMARK));
 	s = db_prepare(db, STOPPED);
 	db_int(s, ":now", now);
 	db_run(s);
-	return db_commit(db);
+	if (db_status(db) != Q_OK)
+		db_rollback(db);
+	else
+		db_commit(db);
+	for (int i = 0; i < n && db_status(db) == Q_OK; i++)
+		if (v[i].jobs > 0)
+			each(&(struct purge_line){ .what = PURGE_SPARED, .queue = v[i].queue, .jobs = v[i].jobs, .cutoff_ms = v[i].cutoff_ms }, arg);
+	free(v);
+	return db_status(db);
 }

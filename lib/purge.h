@@ -15,7 +15,7 @@ struct purge {
 };
 
 struct purge_line {
-	enum { PURGE_DELETED, PURGE_MARKED, PURGE_WAITS, PURGE_REFUSED } what;
+	enum { PURGE_DELETED, PURGE_MARKED, PURGE_WAITS, PURGE_REFUSED, PURGE_SPARED } what;
 	const char *queue;
 	int64_t jobs, cutoff_ms;
 	int64_t limit;			/* of PURGE_REFUSED: at most so many */
@@ -28,7 +28,7 @@ struct purge_line {
  */
 int purge_run(struct db *, const struct purge *, void (*each)(const struct purge_line *, void *), void *);
 
-/* Forget all marks that are not yet carried out; *jobs: how many are spared. */
-int purge_undo(struct db *, int64_t now, int64_t *jobs);
+/* Forget all marks that are not yet carried out; each() is called for each of them. */
+int purge_undo(struct db *, int64_t now, void (*each)(const struct purge_line *, void *), void *arg);
 
 #endif

@@ -232,20 +232,23 @@ total_read(struct db *db, bool writes, struct totals *t)
 
 /* ---- what was told ---- */
 
-bool
-told_lately(struct db *db, const char *id, const char *digest, int64_t every_ms, int64_t now)
+char *
+told_last(struct db *db, const char *id, int64_t *told_ms)
 {
 	struct stmt *s;
-	bool lately = false;
+	char *digest = NULL;
 
 	if (!db_has(db, FOR_QLATE))
-		return false;
+		return NULL;
 	s = db_prepare(db, TOLD);
 	db_text(s, ":id", id);
-	if (db_step(s) == 1)
-		lately = strcmp(db_col_text(s, 0), digest) == 0 && now >= db_col_int(s, 1) && now - db_col_int(s, 1) < every_ms;
+	if (db_step(s) == 1) {
+		*told_ms = db_col_int(s, 1);
+		if ((digest = strdup(db_col_text(s, 0))) == NULL)
+			db_fail(db, Q_TEMP, "out of memory");
+	}
 	db_reset(s);
-	return lately;
+	return digest;
 }
 
 int

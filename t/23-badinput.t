@@ -490,7 +490,7 @@ for my $f (grep { /\.db$/ } glob '*.db') { unlink "$f-wal", "$f-shm" if $f ne 'q
 
 my $damaged = 'the file is damaged; next: go back to a copy, as qbackup(1) says';
 my @files = (		# file, exit, message, and whether qinit finds it, too
-	['missing.db', 66, "$dir/missing.db: no such queue file; next: qinit '$dir/missing.db', or see -d and Q_DB"],
+	['missing.db', 66, "$dir/missing.db: no such queue file; next: qinit '$dir/missing.db' for a new one, or see -d and Q_DB; if it was there, bring it or a copy back, as qbackup(1) says"],
 	['folder/missing.db', 66, "$dir/folder/missing.db: no such queue file; next: qinit "],
 	['no/such/folder.db', 66, 'no/such/folder.db: no such queue file; next: qinit '],
 	['text/q.db', 66, "$dir/text/q.db: no such queue file"],
@@ -499,9 +499,9 @@ my @files = (		# file, exit, message, and whether qinit finds it, too
 	['/dev/null', 78, '/dev/null: not a regular file', 1],
 	['dangling', 78, "$dir/dangling: not a regular file", 1],
 	['loop', 78, "$dir/loop: not a regular file", 1],
-	['text', 78, "$dir/text: not an SQLite database; see -d and Q_DB", 1],
+	['text', 78, "$dir/text: not an SQLite database; see -d and Q_DB; if it was a queue file: go back to a copy, as qbackup(1) says", 1],
 	['header', 78, "$dir/header: not an SQLite database", 1],
-	['empty', 78, "$dir/empty: no queue tables in this database; next: qinit --into '$dir/empty', or see -d and Q_DB", 1],
+	['empty', 78, "$dir/empty: empty; see -d and Q_DB; if it was a queue file: go back to a copy, as qbackup(1) says; if it is to be one: rm it, then qinit", 1],
 	['app.db', 78, "$dir/app.db: no queue tables in this database; next: qinit --into '$dir/app.db'", 1],
 	['newer.db', 78, "$dir/newer.db: made by a newer q (schema 4, this program knows 3); next: install", 1],
 	['older.db', 78, "$dir/older.db: made by an older q (schema '0', this program needs 3); next: qinit --upgrade '$dir/older.db'", 1],

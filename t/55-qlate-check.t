@@ -25,7 +25,13 @@ back() { at 2026-06-02T12:00:00Z; }
 exits 66 'no file' qlate --check
 fresh
 quiet 'an empty file'
-quiet '... to a reader who names a queue nobody has' none
+exits 66 'a queue that nobody has' qlate --check none
+is "$(cat out err)" "qlate: no queue 'none': it never had a job, and nothing is set or expected for it" '... is no good news'
+qset expect.none/reset=1d
+quiet '... unless something is expected' none
+qset expect.none/reset= queue.none.keep=1d
+quiet '... or set' none
+qset queue.none.keep=
 
 # ---- dead jobs ----
 
@@ -72,6 +78,22 @@ qpause --all
 like "$(qlate --check)" 'started: paused$' '... of all queues'
 like "$(qlate --check)" 'next: qpause -r --all' '... with another way out'
 qpause -r --all
+qset queue.mail.limit=partner rate.partner=5/s
+qrate --block 2h partner
+alarm 'a rate that is blocked' "qlate: WAITS mail: 1 due, the oldest for 15m00s and not started: rate: partner is blocked until 2026-06-02T14:15:00Z
+  since 2026-06-02T12:00:00Z (15m00s)
+  next: wait for the end of the block, or qrate --block 0 partner"
+qrate --block 0 partner
+qset queue.mail.limit= rate.partner=
+# Claimed 61 and 60 minutes before; with what the table says.
+for n in 3660001 3600000; do
+	at 2026-06-02T13:20:00Z
+	write "UPDATE q_job SET due_ms = 1, ready_ms = 1, event_ms = 1 WHERE state = 'pending'; UPDATE q_attempt SET started_ms = $noon + 4800000 - $n + 1, finished_ms = $noon + 4800000 - $n + 10"
+	is "$(qlate --check | sed -n 's/.*not started: //p') $(qlate --since 7d -j | jq -r .why) $(qlate --since 5m -j | jq -r .why)" \
+	    "$([ $n = 3600000 ] && echo backlog backlog backlog || echo no worker no worker no worker)" "why it waits, $n ms after a claim, is the same in each report"
+done
+write "UPDATE q_job SET due_ms = $noon, ready_ms = $noon, event_ms = $noon WHERE state = 'pending'"
+at 2026-06-02T12:15:00Z
 qset queue.mail.slo=1h/95%
 quiet 'a target of an hour says that it may wait'
 qset queue.mail.slo=
@@ -89,6 +111,8 @@ at 2026-06-02T12:17:00Z
 alarm '... two minutes ago' "qlate: NOBODY mial: 1 due, and nobody ever claimed from this queue; was 'mail' meant?
   since 2026-06-02T12:15:00Z (2m00s)
   next: start a worker: qwork mial -- CMD; or qls mial, and qcancel what went to the wrong queue"
+exits 66 'a queue that is mistyped where it is looked at' qlate --check maik
+is "$(cat err)" "qlate: no queue 'maik': it never had a job, and nothing is set or expected for it; was 'mail' meant?" '... has one like it'
 qclaim mial >claims
 quiet '... and somebody claims from it'
 jq -r .claim claims | qfail --in 0s -
@@ -114,6 +138,38 @@ export Q_BOOT=b2:900000
 is "$(kinds)" 'LOST mail,' '... 15 minutes'
 qclaim mail >claims
 quiet '... and somebody came'
+export Q_BOOT=b1:100000000
+back
+
+# ---- behind a job of the entity ----
+
+fresh
+qadd -q -e ana mail 1
+qadd -q -e ana mail 2
+qadd -q -e ana --in 3h mail 3
+qfail --in 3d -m 'no such user' "$(qclaim mail | jq -r .claim)"
+at 2026-06-02T12:59:59Z
+quiet 'behind a retry, not yet an hour'
+at 2026-06-02T13:00:00Z
+alarm '... an hour' "qlate: BLOCKED mail: 1 due, the oldest for 1h00m, behind job 1 of entity ana, which is not due before 2026-06-05T12:00:00Z
+  since 2026-06-02T12:00:00Z (1h00m)
+  next: qls 1 tells why; qcancel 1 lets the others go; qreplay 1 after that tries it again at once"
+is "$(qlate -j mail | jq -r .why)" blocked '... as the table says'
+back
+qadd -q -e bo mail 4
+qfail --defer 3d "$(qclaim mail | jq -r .claim)"
+qadd -q -e bo mail 5
+at 2026-06-02T13:00:00Z
+like "$(qlate --check)" '\(1h00m\); 2 entities are held up like this$' '... also behind what was deferred'
+qcancel -q 4
+qcancel -q 1
+qreplay -q 1
+is "$(qclaim -l 1s -c 3 mail | jq -r .payload | xargs)" '5 1' 'what the alarm says lets it go on, and the first comes first'
+quiet '... behind what runs'
+export Q_BOOT=b1:100001000
+is "$(qlate --check)" "qlate: BLOCKED mail: 1 due, the oldest for 1h00m, behind job 1 of entity ana, whose lease is over
+  since 2026-06-02T12:00:00Z (1h00m)
+  next: start a worker: qwork mail -- CMD takes it back" '... behind what ran'
 export Q_BOOT=b1:100000000
 back
 
@@ -151,8 +207,8 @@ quiet 'expected since less than the time'
 at 2026-06-01T01:00:01Z
 is "$(kinds)" 'ABSENT mail/reset,' '... and longer'
 at 2026-06-02T02:00:01Z
-alarm 'a nightly export that was never enqueued' "qlate: ABSENT nightly: expected at least every 26h, and there was no success
-  since 2026-06-01T00:00:01Z (1d02h)
+alarm 'a nightly export that was never enqueued' "qlate: ABSENT nightly: expected at least every 26h, and no success is on record
+  since 2026-06-02T02:00:00Z (1.0s)
   next: qls --state all nightly; if there is no job, see why nothing adds one" nightly
 back
 printf '%s\n' '1 nightly - 93600000 0' '1 mail - 10 0' '1 mail reset 3600001 0' | ledger
@@ -160,6 +216,13 @@ is "$(kinds)" 'ABSENT mail/reset,' 'a success 26 hours ago is one; of another ty
 is "$(Q_NOW=2026-06-02T12:00:00.001Z kinds)" 'ABSENT mail/reset,ABSENT nightly,' '... and a millisecond later'
 printf '%s\n' '1 mail reset 10 0' '1 nightly - 5 0 failed failed' | ledger
 is "$(Q_NOW=2026-06-02T12:00:00.001Z kinds)" 'ABSENT nightly,' 'a failure is none'
+for now in 03T00 09T12; do
+	is "$(Q_NOW=2026-06-$now:00:00Z qlate --check nightly | sed 's/ (.*//' | head -n 2)" 'qlate: ABSENT nightly: expected at least every 26h, the last success was 2026-06-01T10:00:00Z
+  since 2026-06-02T12:00:00Z' '... the last success, and since when it is missed, whenever one asks'
+done
+write "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 101000) INSERT INTO q_attempt(job, generation, attempt, fence, queue, type, due_ms, started_ms, finished_ms, outcome, state)
+    SELECT i, 1, 1, 1, 'other', '', 1, 1, $noon - 93000000, 'done', 'done' FROM c"
+is "$(Q_NOW=2026-06-09T12:00:00Z qlate --check nightly | head -n 1)" 'qlate: ABSENT nightly: expected at least every 26h, the last success was before 2026-06-01T10:10:00Z' '... not looked for through the whole history'
 fresh
 at 2026-05-01T00:00:00Z
 qset 'expect.export=by 06:00 Europe/Berlin'
@@ -170,9 +233,10 @@ quiet 'by six in Berlin: not yet'
 at 2026-06-02T04:00:00Z
 quiet '... the run of yesterday half past six was in that day'
 at 2026-06-03T04:00:00Z
-alarm '... and none in the next' "qlate: ABSENT export: expected by 06:00 Europe/Berlin, and there was no success since 2026-06-02T04:00:00Z
+alarm '... and none in the next' "qlate: ABSENT export: expected by 06:00 Europe/Berlin, the last success was 2026-06-01T04:30:00Z
   since 2026-06-03T04:00:00Z (0s)
   next: qls --state all export; if there is no job, see why nothing adds one"
+is "$(Q_NOW=2026-06-09T04:00:00Z qlate --check | sed -n 2p)" '  since 2026-06-03T04:00:00Z (6d00h)' '... since then, a week later, too'
 qset expect.export=
 qset 'expect.export=by 06:00 Europe/Berlin'
 quiet 'what was expected after that time is not missed'
@@ -284,9 +348,10 @@ firsts() { perl -e 'my ($ok, $all, $ago, $step) = @ARGV; for (0 .. $all - 1) { m
 firsts 990 1000 25000000 500000
 quiet 'first attempts as ever'
 firsts 70 100 1000 100000
+write "UPDATE q_attempt SET reason = 'HTTP 503' WHERE outcome = 'failed'"
 alarm 'first attempts from 99 % to 70 %, behind 100 % in the end' "qlate: FIRST pay: first attempts succeed at 70.0%, they did at 99.0%; in the end it is 100.0%
-  30 of the last 100 first attempts failed: retries hide it
-  next: qls --state failed pay; what it calls is ill"
+  30 of the last 100 first attempts failed, and retries hide it; job 127: HTTP 503
+  next: qls 127 shows its attempts; what it calls is ill"
 is "$(Q_NOW=2026-06-02T20:00:00Z kinds)" '' '... until that is six hours ago'
 fresh
 firsts 990 1000 25000000 500000
@@ -337,26 +402,36 @@ fi
 
 fresh
 exits 0 'nothing to tell' qlate --check --every 1h --id ops
-is "$(sql "SELECT count(*), max(digest) FROM q_told")" '1|' '... is remembered'
+is "$(cat out err; sql "SELECT name FROM sqlite_schema WHERE name = 'q_told'")" '' '... and nothing to remember'
 qadd -q mail x
 qfail --dead "$(qclaim mail | jq -r .claim)"
 exits 1 'a problem' qlate --check --every 1h --id ops
-is "$(head -n 1 out)" 'qlate: DEAD mail: 1 job is dead' '... is told'
+is "$(head -n 1 out)" 'qlate: new: DEAD mail: 1 job is dead' '... is told'
 exits 1 '... and again' env Q_NOW=2026-06-02T12:59:59Z qlate --check --every 1h --id ops
 is "$(cat out err)" '' '... not within the hour, with the same status'
 exits 1 '... by another' qlate --check --every 1h --id dev
 is "$(wc -l <out | tr -d ' ')" 3 '... is told'
 exits 1 '... after an hour' env Q_NOW=2026-06-02T13:00:00Z qlate --check --every 1h --id ops
-is "$(wc -l <out | tr -d ' ')" 3 '... is told'
+is "$(wc -l <out | tr -d ' ') $(head -n 1 out)" '3 qlate: DEAD mail: 1 job is dead' '... is told, and no news'
 qadd -q mail y
 qfail --dead "$(qclaim mail | jq -r .claim)"
 exits 1 'one more of the same' env Q_NOW=2026-06-02T13:01:00Z qlate --check --every 1h --id ops
 is "$(cat out)" '' '... is no other problem'
-qadd -q fax y
-qfail --dead "$(qclaim fax | jq -r .claim)"
+qadd -q new y
+qfail --dead "$(qclaim new | jq -r .claim)"
 exits 1 'another problem' env Q_NOW=2026-06-02T13:02:00Z qlate --check --every 1h --id ops
-is "$(wc -l <out | tr -d ' ')" 6 '... is told, with the first'
-qcancel -q "$(sql "SELECT id FROM q_job WHERE queue = 'fax'")"
+is "$(grep '^qlate' out)" 'qlate: new: DEAD new: 1 job is dead
+qlate: DEAD mail: 2 jobs are dead' '... is told first, and marked'
+if [ "$(id -u)" -eq 0 ] && setpriv --reuid=4001 --regid=4001 --clear-groups true 2>/dev/null; then
+	chmod 755 .
+	chmod 644 q.db*
+	exits 1 'who may only read' setpriv --reuid=4001 --regid=4001 --clear-groups qlate --check --every 1h --id ops
+	is "$(grep '^qlate' out; cat err)" "qlate: DEAD mail: 2 jobs are dead
+qlate: DEAD new: 1 job is dead
+qlate: $PWD/q.db: no permission to write; check its owner and mode, and the mount; until then this is not remembered, and told each time" '... is told all the same'
+	chmod 600 q.db*
+fi
+qcancel -q "$(sql "SELECT id FROM q_job WHERE queue = 'new'")"
 exits 1 'one less' env Q_NOW=2026-06-02T13:03:00Z qlate --check --every 1h --id ops
 is "$(wc -l <out | tr -d ' ')" 3 '... is told'
 exits 74 'a disk that is full' sh -c 'Q_NOW=2026-06-02T15:00:00Z qlate --check --every 1h --id ops >/dev/full'
@@ -366,6 +441,9 @@ exits 1 'a clock that was set back' env Q_NOW=2026-06-02T11:00:00Z qlate --check
 is "$(wc -l <out | tr -d ' ')" 3 '... tells rather than hides'
 sql 'SELECT id FROM q_job' | qcancel -q - 2>made
 exits 0 'all is well' qlate --check --every 1h --id ops
+is "$(cat out err)" 'qlate: over: nothing is left of what was told last, at 2026-06-02T11:00:00Z' '... is told'
+exits 0 '... once' qlate --check --every 1h --id ops
+is "$(cat out err)" '' '... silently then'
 exits 1 '... and no more' sh -c 'qadd -q mail z; qfail --dead "$(qclaim mail | jq -r .claim)"; qlate --check --every 1h --id ops'
 is "$(wc -l <out | tr -d ' ')" 3 '... is told at once'
 

@@ -25,6 +25,20 @@ terminal() { script -qec "stty cols $1 rows 50; $2" /dev/null </dev/null | tr -d
 fresh
 exits 64 'two outputs' qlate --check --prom
 is "$(cat err)" "qlate: --by, --hist, --svg, --prom and --check go one at a time; see 'qlate --help'" '... is told'
+while IFS=@ read -r args with; do
+	# shellcheck disable=SC2086	# words
+	exits 64 "qlate $args" qlate $args
+	is "$(cat out err)" "qlate: $with; see 'qlate --help'" '... would not heed one of them'
+done <<'END'
+--wide -j@--wide goes with a table for people alone
+--wide --check@--wide goes with a table for people alone
+--types --check@--types goes with a table or --svg
+--types --hist q@--types goes with a table or --svg
+--tz UTC -j@--tz goes with a table for people, --by or --hist
+--tz UTC --svg -@--tz goes with a table for people, --by or --hist
+--since 1h --prom@--since goes with a table, --hist or --svg
+--since 1h --check@--since goes with a table, --hist or --svg
+END
 exits 64 'a part that is none' qlate --by week
 is "$(cat err)" "qlate: --by: 'week' is not hour or day; see 'qlate --help'" '... is told'
 exits 64 'a zone that is none' qlate --by day --tz Mars/Olympus
@@ -225,7 +239,7 @@ webhooks    1    41s  400    0    3   99.2   99.2 300ms 300ms 900ms 1m10s  10ms 
 is "$(LC_ALL=C.UTF-8 qlate)" '24h to 2026-06-02T12:00:00Z: 1 of 4 LATE; P50 to MAX: lateness; RUN: time at work
 QUEUE    WAIT OLDEST CLAIMED DONE FAIL DEAD DEFER FIRST% FINAL%   P50   P95   P99   MAX   RUN RUN95 DONE/H  TARGET LATE ONTIME%  B1H  B6H    TREND  SLO WHY
 payments    3  4m12s       0  950   50    0     0   95.0  100.0  5.9s   52s 1m23s 1m43s  1.5s  1.5s   39.6 30s/99%  140    86.0 88.9 15.7 █▁▁▂▂▂▃█ LATE backlog
-nightly     0      -       0    0    0    0     0      -      -     -     -     -     -     -     -    0.0  1h/99%    0       -    -    - --------    -
+nightly     0      -       0    0    0    0     0      -      -     -     -     -     -     -     -      -  1h/99%    0       -    -    - --------    -
 reports     1     0s       0   20    0    0     0  100.0  100.0 1m02s 1m02s 1m02s 1m02s 4m00s 4m00s    0.8       -    -       -    -    - ----█---    - paused: the printer is on fire
 webhooks    1    41s       1  400    0    3     2   99.2   99.2 300ms 300ms 900ms 1m10s  10ms  10ms   16.7  1m/99%    3    99.2  0.0  0.7 -------▁  met busy' 'a pipe gets it whole; blocks where the locale has UTF-8'
 is "$(terminal 80 'qlate --wide')" "$(qlate)" '... as a terminal does with --wide'
@@ -247,6 +261,9 @@ is "$(terminal 80 'qlate --types webhooks')" '24h to 2026-06-02T12:00:00Z; P50 t
 QUEUE    TYPE WAIT OLDEST DONE FAIL DEAD FINAL%   P95 ONTIME%    SLO WHY
 webhooks -       1    41s    0    0    3    0.0 1m10s    50.0 missed busy
 webhooks push    0      -  400    0    0  100.0 300ms   100.0    met' 'types'
+qset queue.webhooks/push.slo=1m/99% queue.nightly/a.slo=1m/99%
+is "$(qlate --types -j | jq -r '.queue + "/" + (.type // "-")' | xargs)" 'nightly/a payments/- reports/- webhooks/- webhooks/push' '... a target alone is no row beside a type'
+qset queue.webhooks/push.slo= queue.nightly/a.slo=
 is "$(terminal 80 'qlate --hist payments')" 'payments, 24h to 2026-06-02T12:00:00Z: 1000 starts
 lateness p50 5.9s, p95 52s, p99 1m23s, max 1m43s
    UP TO   STARTS    CUM%

@@ -92,7 +92,7 @@ tsv() { qlate -j "$@" >json && perl tsv.pl json; }
 # ---- usage ----
 
 exits 66 'no file' qlate
-is "$(cat err)" "qlate: $PWD/q.db: no such queue file; next: qinit '$PWD/q.db', or see -d and Q_DB" '... is told'
+is "$(cat err)" "qlate: $PWD/q.db: no such queue file; next: qinit '$PWD/q.db' for a new one, or see -d and Q_DB; if it was there, bring it or a copy back, as qbackup(1) says" '... is told'
 qinit
 exits 64 '--since without a unit' qlate --since 5
 is "$(cat out err)" "qlate: --since: '5' a number needs a unit: write 10s, 10m, 10h or 10d; see 'qlate --help'" '... is told'
@@ -233,7 +233,7 @@ qpause webhooks 'provider is down, call +49 30 1234'
 is "$(terminal 120 qlate)" '24h to 2026-06-02T12:00:00Z; P50 to MAX: lateness; RUN: time at work
 QUEUE    WAIT OLDEST CLAIMED DONE FAIL DEAD DEFER FIRST% FINAL%   P50   P95   P99   MAX  RUN RUN95 DONE/H WHY
 mail        0      -       0    4    2    1     2   60.0   80.0  1.0s 4m12s 4m12s 4m12s 1.0s   20s    0.2
-other       0      -       1    0    0    0     0      -      -     -     -     -     -    -     -    0.0
+other       0      -       1    0    0    0     0      -      -     -     -     -     -    -     -      -
 webhooks    3  4m12s       0    1    0    0     0  100.0  100.0 300ms 300ms 300ms 300ms 10ms  10ms    0.0 paused' 'a terminal of 120 columns'
 is "$(terminal 80 qlate)" '24h to 2026-06-02T12:00:00Z; P50 to MAX: lateness; RUN: time at work
 QUEUE    WAIT OLDEST DONE FAIL DEAD FIRST% FINAL%   P95   P99   MAX WHY
@@ -271,7 +271,7 @@ is "$(terminal 48 'qlate --types' | tail -n 4)" 'QUEUE          TYPE   WAIT OLDE
 a-queue-who... -         1     0s    0 backlog
 mail           -         0      -    0
 mail           typ...    1     0s    0 backlog' '... then names are cut to what remains'
-is "$(terminal 200 'qlate --types' | tail -n 1)" 'mail                                             type über \u{202e}alles    1     0s       0    0    0    0     0      -      -      -      -      -      -     -     -    0.0 -------- backlog' \
+is "$(terminal 200 'qlate --types' | tail -n 1)" 'mail                                             type über \u{202e}alles    1     0s       0    0    0    0     0      -      -      -      -      -      -     -     -      - -------- backlog' \
     '... and nothing where there is room'
 
 # ---- percentiles ----

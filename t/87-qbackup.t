@@ -1,5 +1,6 @@
 #!/bin/sh
 # qbackup: a copy has its name only when it is whole; writers go on; nothing is left of what failed.
+# BACKUPS and KILLS: how many in a storm.
 . "${0%/*}/lib.sh"
 export Q_BOOT=b1:1000000
 
@@ -15,7 +16,7 @@ copied() {	# COPY: holds what the file holds
 # ---- usage ----
 
 exits 66 'no file' qbackup copy
-is "$(cat err)" "qbackup: $Q_DB: no such queue file; next: qinit '$Q_DB', or see -d and Q_DB" '... says so'
+is "$(cat err)" "qbackup: $Q_DB: no such queue file; next: qinit '$Q_DB' for a new one, or see -d and Q_DB; if it was there, bring it or a copy back, as qbackup(1) says" '... says so'
 qinit
 for args in '' 'a b' '-n copy'; do
 	# shellcheck disable=SC2086	# words
@@ -157,32 +158,28 @@ seq 20 | while read -r _; do head -c 500000 /dev/zero | qadd -q big; done
 killed() {
 	perl -MTime::HiRes=sleep,time -e '
 		my ($sig, $n) = @ARGV;
-		my $t = time;
-		system("qbackup", "copy3") == 0 or die;
-		my ($full, $cut) = (time - $t, 0);
-		for my $i (1 .. $n) {
+		my ($full, $cut) = (0, 0);
+		for my $i (0 .. $n) {
 			unlink glob "copy3*";
+			my $t = time;
 			my $pid = fork // die;
 			if (!$pid) { exec "qbackup", "copy3" or die }
-			sleep $full * $i / $n;
-			kill $sig, $pid;
+			if ($i > 0) { sleep $full * $i / $n; kill $sig, $pid }
 			waitpid $pid, 0;
+			$full = time - $t if $? == 0 && $full < time - $t;
 			$cut++ if $? & 127;
 			if (($? & 127) == 0 && $? != 0) { print "exit $?\n" }
 			if ($? == 0 && ! -e "copy3") { print "no copy\n" }
-			if (-e "copy3") { my $ok = `sqlite3 -readonly copy3 "PRAGMA quick_check"`; print "broken: $ok" if $ok ne "ok\n" }
+			if (-e "copy3") { my $ok = `sqlite3 -readonly copy3 "PRAGMA integrity_check"`; print "broken: $ok" if $ok ne "ok\n" }
 			if ($sig ne "KILL") { print "left $_\n" for glob "*-qbackup*" }
 		}
 		print "none was cut short\n" if $cut == 0;
+		print STDERR "# $cut of $n were cut short by $sig\n" if $n > 10;
 		unlink glob "copy3*";
 	' "$@"
 }
-is "$(killed KILL 8)" '' 'kill -9 leaves nothing under the final name, or all of it'
-is "$(killed TERM 8)" '' 'TERM leaves nothing else, either'
-is "$(killed INT 2)" '' '... nor INT'
-exits 0 'after that a backup' qbackup copy3
-is "$(left)" '' '... is alone'
-rm -f copy*
+is "$(killed TERM 8)" '' 'TERM leaves nothing under the final name, or all of it, and nothing else'
+is "$(killed INT 2)" '' '... INT, too'
 
 # Somebody else takes the name while the backup is made.
 perl -MFcntl -e 'my $pid = fork // die; if (!$pid) { open STDERR, ">", "err"; exec "qbackup", "copy4" or die }
@@ -197,47 +194,60 @@ rm -f copy*
 
 # ---- while others write ----
 
-rm -f q.db* go stop
-qinit
 unset Q_NOW
+# A storm: tried.N and told.N are what a writer is about to add, and what it was told is there; settled.2 what it was told is done.
 for i in 1 2; do
 	perl -MTime::HiRes=time -e '
 		my $i = shift;
-		open my $f, ">", "ids.$i" or die;
-		$f->autoflush;
+		for (["TRIED", "tried"], ["TOLD", "told"], ["SETTLED", "settled"]) { open $_->[0], ">", "$_->[1].$i" or die; $_->[0]->autoflush }
 		my $most = 0;
-		until (-e "stop") {
+		for (my $n = 1; ! -e "stop"; $n++) {
 			my $t = time;
-			my $id = `qadd mail some-payload`;
-			print "add: $?\n" if $?;
-			print $f $id;
+			print TRIED "$i.$n\n";
+			system("qadd", "-q", "storm", "$i.$n") == 0 or print "add: $?\n";
+			print TOLD "$i.$n\n";
 			$most = time - $t if time - $t > $most;
 			next if $i != 2;
-			my ($claim) = `qclaim mail` =~ /"claim":"([^"]*)"/ or next;
+			my ($claim, $what) = `qclaim storm` =~ /"claim":"([^"]*)".*"payload":"?([^",]*)/ or next;
 			system("qdone", $claim) == 0 or print "done: $?\n";
+			print SETTLED "$what\n";
 		}
 		printf STDERR "%d\n", 1000 * $most;
-	' "$i" >"told.$i" 2>"most.$i" &
+	' "$i" >"wrong.$i" 2>"most.$i" &
 done
-until_ok lines ids.2 2
-missing=0
-for n in $(seq 10); do
-	sleep 0.03
-	cat ids.? | sort -n >acked
-	newest=$(tail -n 1 acked)
-	qbackup "storm$n" || missing=$n
-	sqlite3 -readonly "storm$n" "SELECT id FROM q_job WHERE id <= $newest" | sort >held
-	sort acked | comm -23 - held | grep -q . && missing="$n: $(sort acked | comm -23 - held | xargs)"
-	is "$(sqlite3 -readonly "storm$n" 'PRAGMA integrity_check; SELECT count(*) FROM q_job LEFT JOIN q_body ON job = id WHERE body IS NULL' | xargs)" 'ok 0' \
-	    "a backup of a storm, $n: whole"
+until_ok lines told.2 2
+is "$(killed KILL "${KILLS:-8}")" '' 'kill -9 in a storm leaves nothing under the final name, or all of it'
+exits 0 'after that a backup' qbackup copy3
+is "$(left)" '' '... is alone'
+rm -f copy3*
+# jobs COPY [WHERE]: what jobs it holds.  without A B: what is in A and not in B
+jobs() { sqlite3 -readonly "$1" "SELECT CAST(body AS TEXT) FROM q_job JOIN q_body ON job = id WHERE queue = 'storm' ${2-}" | sort; }
+without() { comm -23 "$1" "$2" | sed "s/^/$3: /"; }
+n=0
+while [ $((n += 1)) -le "${BACKUPS:-6}" ]; do
+	cat told.? | sort >told
+	sort settled.2 >settled
 	cp q.db control
-	[ "$(sqlite3 -readonly 'file:control?immutable=1' 'SELECT coalesce(max(id), 0) FROM q_job' 2>/dev/null || echo 0)" -ge "$newest" ] || fewer=1
-done
+	qbackup copy || echo "no backup $n"
+	cat tried.? | sort >tried
+	qcheck -d copy | grep -v '^mount: it is in memory'
+	jobs copy >held
+	jobs copy "AND state = 'done'" >done
+	without told held "not in backup $n"
+	without held tried "in backup $n, though nobody added it"
+	without settled done "not done in backup $n"
+	# The control: the file without its log.
+	jobs 'file:control?immutable=1' >held 2>&1
+	without told held control >>fewer
+	rm -f copy*
+done >wrong
 touch stop
 wait
-is "$missing" 0 '... each with all that was acknowledged before it began'
-is "$fewer" 1 '... the control, a copy of the file without its log, is not'
-is "$(cat told.*)" '' '... and nobody failed meanwhile'
+is "$(cat wrong)" '' "${BACKUPS:-6} backups of a storm: whole, with all that was acknowledged before they began and nothing else"
+test -s fewer
+ok $? '... which a copy of the file without its log is not'
+echo "# $(cat told.? | wc -l) added, $(wc -l <settled.2) settled"
+is "$(cat wrong.?)" '' '... and nobody failed meanwhile'
 ok "$(cat most.* | awk '$1 > 5000 { late = 1 } END { print late + 0 }')" "... nor waited long ($(cat most.* | xargs) ms at most)"
 is "$(left)" '' '... and nothing is left'
 done_testing

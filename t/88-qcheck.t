@@ -92,6 +92,12 @@ chmod 600 app.db*
 qinit --into app.db
 Q_DB=$PWD/app.db
 problems 'the file of an application'
+sqlite3 app.db "CREATE TABLE odd(a TEXT COLLATE NOCASE); CREATE INDEX odd_a ON odd(a); PRAGMA writable_schema=on;
+    UPDATE sqlite_schema SET sql = replace(sql, 'NOCASE', 'Ours') WHERE name = 'odd'" >/dev/null
+problems '... with a collation that only the application has'
+like "$(qcheck -v)" '^integrity: ok, but for tables of the application: .*: no such collation sequence: Ours, which only the application of the file has$' '... which is told'
+sqlite3 app.db 'PRAGMA ignore_check_constraints=ON' "INSERT INTO q_job(id, queue, event_ms, due_ms, ready_ms, added_ms, priority) VALUES(7, 'mail', 1, 1, 1, 1, 11)" >/dev/null
+like "$(qcheck)" '^integrity: CHECK constraint failed in q_job' '... and the tables of q are looked at'
 Q_DB=$PWD/q.db
 
 # ---- what is wrong in it ----
@@ -118,6 +124,7 @@ UPDATE q_key SET job = 1 WHERE key = 'k1'@keys: 1 keys that point to another job
 UPDATE q_key SET job = 99999 WHERE key = 'k1'@keys: 1 keys that point to another job than theirs; the first: job 99999; next: $HAND
 UPDATE q_job SET last_attempt = NULL WHERE id = $done@ledger: 1 jobs that do not agree with their last attempt; the first: job $done; next: $HAND
 UPDATE q_job SET last_attempt = 3 WHERE id = $done@ledger: 1 jobs that do not agree with their last attempt; the first: job $done; next: $HAND
+DELETE FROM q_job WHERE id = $done; DELETE FROM q_body WHERE job = $done@ledger: 1 attempts whose job is gone, though qpurge deletes both together; the first: job $done; next: $HAND
 UPDATE q_attempt SET prev = id WHERE id = 2@ledger: 1 attempts whose one before is missing, or another job's; the first: job 2; next: $HAND
 UPDATE q_job SET generation = 0 WHERE id = $done@numbers: 1 jobs with ids, times or counts out of range; the first: job $done; next: $HAND
 INSERT INTO q_hold VALUES('lock', 'x', 9000, 1, 1, 'me')@fences: 1 holds with a fence that is still to come; the first: lock x; next: $HAND
@@ -162,13 +169,13 @@ cp_good
 qadd -q mail x
 chmod 644 q.db-wal
 ids=$(stat -c %u:%g q.db)
-problems 'a log with another mode' "files: $PWD/q.db-wal has owner $ids and mode 0644, the file $ids and 0600, so not all who use one can use the other; next: chown $ids '$PWD/q.db-wal' and chmod 0600 '$PWD/q.db-wal'"
+problems 'a log with another mode' "files: $PWD/q.db-wal has owner $ids and mode 0644, the file $ids and 0600, so not all who use one can use the other; next: chmod 0600 '$PWD/q.db-wal'"
 cp_good
 chmod 666 q.db*
-problems 'a file for everybody' 'files: everybody may write to it (mode 0666); next: chmod o-w on it and the files beside it'
+problems 'a file for everybody' "files: everybody may write to it (mode 0666); next: chmod o-w '$PWD/q.db'*"
 cp_good
 chmod 777 .
-problems 'a folder for everybody' "files: everybody may replace it, since they may write to $PWD; next: chmod o-w on the folder"
+problems 'a folder for everybody' "files: everybody may replace it, since they may write to $PWD; next: chmod o-w '$PWD'"
 chmod 700 .
 : >q.db-journal
 problems 'a journal of another file' "files: $PWD/q.db-journal is there, of a file that had this name before; next: end all programs and move it away"
@@ -176,6 +183,12 @@ rm -f q.db-journal q.db-reserve
 problems 'no reserve' "reserve: $PWD/q.db-reserve is gone, or was given up: on a full disk running work cannot settle; next: qinit makes it, when there is room"
 qinit
 problems '... and qinit makes it'
+qbackup copy
+exits "$well" 'a copy, which has no reserve' qcheck -d copy -v
+like "$(cat out)" '^reserve: ok, none: no program has written to it here, so it is a copy' '... as it should be'
+qadd -q -d copy mail x
+exits 1 '... until work goes on with it' qcheck -d copy
+like "$(cat out)" '^reserve: /.*/copy-reserve is gone' '... without one'
 cp_good
 qadd -q mail x
 truncate -s 17M q.db-wal

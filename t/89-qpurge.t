@@ -55,11 +55,11 @@ mail@no operand is taken: what goes is set with qset queue.NAME.keep; see 'qpurg
 --as-of 2026-06-02T12:00:01Z@--as-of: '2026-06-02T12:00:01Z' is in the future; see 'qpurge --help'
 --grace 3@--grace: '3' a number needs a unit: write 10s, 10m, 10h or 10d; see 'qpurge --help'
 --limit -1@--limit: '-1' is not a whole number from 0 to 9223372036854775807; see 'qpurge --help'
---undo -n@--undo goes with -q alone; see 'qpurge --help'
+--undo -n@--undo goes with -j and -q alone; see 'qpurge --help'
 END
 unchanged 0 'a dry run of nothing' qpurge -n
 is "$(cat out err)" '' '... has nothing to say'
-purged 'spared 0' 'an undo of nothing' --undo
+purged '' 'an undo of nothing' --undo
 
 # ---- what goes and what stays ----
 
@@ -176,7 +176,7 @@ done_jobs mail 10
 rest
 at 2026-07-03T12:00:00Z
 qpurge -q
-purged 'spared 10' 'an undo' --undo
+purged 'spared mail 10 2026-06-03T12:00:00Z' 'an undo' --undo
 at 2026-07-04T12:00:00Z
 purged 'marked mail 10 2026-06-04T12:00:00Z' '... they are marked anew, a day later'
 qset queue.mail.keep=60d
