@@ -1,27 +1,36 @@
-#!/bin/sh
-# The recipes of scripts/: each is a copy that works alone, strict, with help and a crontab line.
-. "${0%/*}/lib.sh"
-cd "$t/../scripts" || exit 1
+#!/usr/bin/perl
+# The recipes of scripts/: each works alone, copied to anywhere; strict, with help and a crontab.  What they do: t/97, t/98.
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Basename qw(basename dirname);
+use File::Temp qw(tempdir);
+use Test::More;
 
-# Those that are no recipes: they build and check q itself.
-for f in *; do
-	[ -f "$f" ] || continue
-	case $f in check | need | quickstart) ;; *) echo "$f" ;; esac
-done >"$_dir/recipes"
+my $scripts = abs_path(dirname($0) . '/../scripts');
+my $dir = tempdir('q-test.XXXXXX', TMPDIR => 1, CLEANUP => 1);
+delete $ENV{$_} for grep { /^Q_/ } keys %ENV;
+@ENV{qw(HOME TZ LC_ALL)} = ($dir, 'UTC', 'C');
+chdir $dir or die "$dir: $!";
+END { chdir '/' }
 
-while read -r f; do
-	is "$(head -n 1 "$f")" '#!/usr/bin/env bash' "$f: bash"
-	is "$(grep -c '^set -Eeuo pipefail$' "$f")" 1 '... strict'
-	is "$(grep -cF 'trap '\''echo "${0##*/}: line $LINENO: exit status $?" >&2'\'' ERR' "$f")" 1 '... names the line that fails'
-	is "$(awk 'length > 140' "$f")" '' '... no line is too long'
-	exits 0 '... --help' "./$f" --help
-	is "$(head -n 1 out | grep -c "^$f .* - \|^$f - ")" 1 '... begins with what it is'
-	like "$(cat out)" '^  SHELL=/bin/bash$' '... and has the crontab: SHELL'
-	like "$(cat out)" '^  PATH=/usr/local/bin:' '... PATH'
-	like "$(cat out)" '^  Q_DB=/' '... Q_DB'
-	like "$(cat out)" "^  [^ ]+ +[^ ]+ +[^ ]+ +[^ ]+ +[^ ]+ .*$f" '... and a line'
-	is "$(cat err)" '' '... nothing else'
-	exits 64 '... what it does not know is refused' "./$f" --no-such-thing
-	rm -f out err
-done <"$_dir/recipes"
-done_testing
+my %house = map { $_ => 1 } qw(check need quickstart);	# they build and check q itself
+for my $file (grep { -f && !$house{basename $_} } glob "$scripts/*") {
+	my $name = basename $file;
+	open my $in, '<', $file or die "$file: $!";
+	my $text = do { local $/; <$in> };
+	like($text, qr/\A#!\/usr\/bin\/env bash\n# \Q$name\E\b.* - /, "$name: bash, and says what it is");
+	like($text, qr/^set -Eeuo pipefail\ntrap 'echo "\$\{0##\*\/\}: line \$LINENO: exit status \$\?" >&2' ERR$/m, '... strict, and names the line that fails');
+	is(join("\n", grep { length > 140 } split /\n/, $text), '', '... no line is too long');
+	cmp_ok($text =~ tr/\n//, '<=', 90, '... and it can be read at once');
+	system 'cp', $file, $name;
+	my $help = `./$name --help 2>&1`;
+	is($?, 0, '... its copy tells how it is used');
+	is($help, join('', map { s/^# ?//r } $text =~ /\A.*\n((?:#.*\n)*)/ ? split(/^/, $1) : ()), '... by its head');
+	like($help, qr{^  SHELL=/bin/bash\n  PATH=/usr/local/bin:.*\n  Q_DB=/.*\n(?:  OUTBOX=.*\n)?  (?:[\d*/]+ +){5}.*\b$name\b}m, '... with the crontab');
+	my $said = `./$name --no --such --thing --at --all </dev/null 2>&1 >out`;
+	is($? >> 8, $name eq 'mail-to-queue' ? 75 : 64, '... what it does not know is refused');	# a mail server would not try again
+	like($said, qr/^$name: .*\n\z/, '... and told');
+	ok(!-s 'out', '... on standard error');
+}
+done_testing;
