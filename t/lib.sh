@@ -69,6 +69,14 @@ said() {
 	is "${_got#"$_nl"}" "$1" "... ${2-with one line}"
 }
 
+# says REGEX: err is one line, which matches.
+says() {
+	_line='' _rest=''
+	{ IFS= read -r _line && ! IFS= read -r _rest && [ -z "$_rest" ]; } <err
+	ok $? '... in one line'
+	like "$_line" "$1" '... that says why'
+}
+
 # The second door: what the file holds, not what the programs say.
 sql() { sqlite3 -readonly -cmd '.timeout 10000' "$Q_DB" "$1"; }
 
