@@ -9,7 +9,6 @@ due() { job "$1" due_ms; }
 hex() { od -An -v -tx1 | tr -d ' \n'; }
 add() { id=$(qadd "$@") || echo "# exit $?: qadd $*"; }	# leaves the id
 quiet() { is "$(cat out err)" '' "$1"; }
-said() { is "$(wc -l <err | tr -d ' ')" 1 '... in one line'; like "$(cat err)" "$1" '... that says why'; }
 count() { sql 'SELECT count(*) FROM q_job'; }
 
 # ---- ids ----
@@ -57,13 +56,13 @@ qls --raw "$(cat out)" | cmp - big >differs 2>&1
 is "$(cat differs)" '' '... comes back'
 { cat big; printf x; } >data
 exits 65 'a byte more' qadd in <data
-said '^qadd: the payload has more than 1048576 bytes; '
+says '^qadd: the payload has more than 1048576 bytes; '
 is "$(cat out)" '' '... and no id'
 before=$(count)
 exits 65 'an empty standard input' qadd in </dev/null
-said '^qadd: the payload is empty.*--empty allows it'
+says '^qadd: the payload is empty.*--empty allows it'
 exits 65 'an empty operand' qadd in ''
-said '^qadd: the payload is empty'
+says '^qadd: the payload is empty'
 is "$(count)" "$before" '... add nothing'
 exits 0 '--empty' qadd --empty in </dev/null
 is "$(job "$(cat out)" 'typeof(body) || length(body)')" blob0 '... allows it'
@@ -79,7 +78,7 @@ is "$(qls -j "$id" | sed 's/.*"payload":\(.*\),"added_at".*/\1/')" '{"a":1,"b":"
 is "$(qls --raw "$id")" '{ "a" : 1,
 	"b" : "x  y" }' '... and not in qls --raw'
 exits 65 '--check-json' qadd --check-json in 'not json'
-said '^qadd: the payload is not JSON'
+says '^qadd: the payload is not JSON'
 for json in '{"a":1}' '[]' 42 '"x"' null ' true '; do
 	exits 0 "... takes $json" qadd -q --check-json in "$json"
 done
@@ -94,9 +93,9 @@ printf 'a\nb\nc\n' | while read -r line; do qadd 2>/dev/null; echo "$line"; done
 is "$(tr '\n' ' ' <lines)" 'a b c ' '... so does a forgotten one'
 exits 0 'a closed standard input' sh -c 'qadd in operand <&-'
 exits 74 '... where it is to be read' sh -c 'qadd in <&-'
-said '^qadd: standard input: Bad file descriptor; nothing was added'
+says '^qadd: standard input: Bad file descriptor; nothing was added'
 exits 74 'a folder as standard input' qadd in <"$PWD"
-said '^qadd: standard input: Is a directory; nothing was added'
+says '^qadd: standard input: Is a directory; nothing was added'
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
 	script -qec 'qadd in; echo "exit $?"' /dev/null >terminal </dev/null
 	like "$(cat terminal)" 'qadd: no PAYLOAD; .-. reads it from the terminal' 'at a terminal a forgotten payload is asked for, not waited for'
@@ -115,12 +114,12 @@ exits 0 'with -j' qadd -j -k order-1 k one
 is "$(cat out)" "{\"id\":$first,\"new\":false}" '... it says so'
 exits 0 'another payload' qadd -k order-1 k two
 is "$(cat out)" "$first" '... is the first id'
-said "^qadd: the key already holds job $first with another payload, which was kept; see --replace, --strict"
+says "^qadd: the key already holds job $first with another payload, which was kept; see --replace, --strict"
 exits 0 'other times, priority and type' qadd -k order-1 -p 0 -t x --in 1h -e y k one
 exits 0 'the same --strict' qadd --strict -k order-1 k one
 is "$(cat out)" "$first" '... is the first id'
 exits 65 'another payload --strict' qadd --strict -k order-1 k two
-said "^qadd: key 'order-1' already holds job $first with another payload"
+says "^qadd: key 'order-1' already holds job $first with another payload"
 is "$(cat out)" '' '... and no id'
 is "$(sql 'SELECT * FROM q_job; SELECT * FROM q_body; SELECT * FROM q_key')" "$before" '... and none of these wrote anything'
 is "$(qadd -k order-1 other one)" "$((first + 1))" 'a key counts in its queue alone'
@@ -135,7 +134,7 @@ qclaim k >/dev/null	# order-1
 qclaim -c 9 k | jq -r 'select(.key == "gone") | .claim' | qfail --dead -
 exits 0 'a key that a dead job holds' qadd -k gone k x
 is "$(cat out)" "$gone" '... is its id'
-said "^qadd: the key holds job $gone, which is dead and does not run; next: qreplay $gone, or --replace"
+says "^qadd: the key holds job $gone, which is dead and does not run; next: qreplay $gone, or --replace"
 exits 0 '... with another payload' qadd -k gone k y
 is "$(grep -c . err),$(grep -c 'which is dead' err)" 1,1 '... is told in one line'
 
@@ -185,19 +184,19 @@ is "$(job "$id" 'until_ms')" "$((now + 3660000))" 'its window moves with its tim
 
 for opt in -k -t -e; do
 	exits 65 "$opt with nothing" qadd "$opt" '' n x
-	said '^qadd: the (key|type|entity) is empty'
+	says '^qadd: the (key|type|entity) is empty'
 	exits 65 "$opt with a newline" qadd "$opt" 'a
 b' n x
-	said '^qadd: the (key|type|entity) has a control byte'
+	says '^qadd: the (key|type|entity) has a control byte'
 	exits 65 "$opt of 256 bytes" qadd "$opt" "$(printf '%0256d' 0)" n x
-	said '^qadd: the (key|type|entity) is longer than 255 bytes'
+	says '^qadd: the (key|type|entity) is longer than 255 bytes'
 	exits 65 "$opt that is not UTF-8" qadd "$opt" "$(printf 'a\351')" n x
-	said '^qadd: the (key|type|entity) is not UTF-8'
+	says '^qadd: the (key|type|entity) is not UTF-8'
 done
 for p in 0 9; do add -p $p n x; is "$(job "$id" priority)" $p "priority $p"; done
 for p in 10 -1 +1 1.0 '' ' 1' 0x1 18446744073709551617; do
 	exits 64 "... not '$p'" qadd -p "$p" n x
-	said "^qadd: -p: '.*' is not a whole number from 0 to 9; see 'qadd --help'"
+	says "^qadd: -p: '.*' is not a whole number from 0 to 9; see 'qadd --help'"
 done
 exits 0 'a retry policy' qadd --attempts 7 --backoff 2s..1h --window 3d --in 1h n x
 is "$(job "$(cat out)" 'attempts, base_ms, cap_ms, window_ms, until_ms')" "7|2000|3600000|259200000|$((now + 3600000 + 259200000))" '... is kept with the job'
@@ -293,10 +292,10 @@ exits 0 '... of a known key' qadd -n -k order-1 k one
 is "$(jq .id out)" "$first" '... shows its id'
 exits 65 '... of an empty payload' qadd -n dry ''
 exits 65 '... of an empty key' qadd -n -k '' dry x
-said '^qadd: the key is empty'
+says '^qadd: the key is empty'
 exits 65 '... of a bad type' qadd -n -t "$(printf 'a\001')" dry x
 exits 65 '... of a known key with another payload, --strict' qadd -n --strict -k order-1 k two
-said "^qadd: key 'order-1' already holds job $first with another payload"
+says "^qadd: key 'order-1' already holds job $first with another payload"
 exits 64 '... of a bad time' qadd -n --in 5 dry x
 is "$(sqlite3 -readonly "$Q_DB" .dump)" "$before" '... and adds nothing'
 chmod 400 "$Q_DB"

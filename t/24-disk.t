@@ -5,7 +5,7 @@ if [ "${1-}" != inside ] && [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null;
 . "${0%/*}/lib.sh"
 trap 'cd / && umount -l "$_dir/disk" 2>/dev/null; rm -rf "$_dir"' EXIT
 
-said() { is "$(wc -l <err | tr -d ' ')$(cat out)" 1 '... in one line'; like "$(cat err)" "$1" '... that says why'; }
+said() { [ ! -s out ]; ok $? '... and nothing more'; says "$1"; }
 count() { sql "SELECT count(*) FROM q_job WHERE state GLOB '${1-*}'"; }
 sound() { is "$(sql 'PRAGMA integrity_check; SELECT count(*) FROM q_job WHERE id NOT IN (SELECT job FROM q_body)' | tr '\n' ' ')" 'ok 0 ' "$1"; }
 reserve() { stat -c %s "$Q_DB-reserve" 2>/dev/null || echo none; }

@@ -7,7 +7,6 @@ export Q_BOOT=b1:1000000
 jobs=${JOBS:-10000} runs=${RUNS:-150}
 fresh() { rm -f q.db*; qinit; }
 rows() { sql 'SELECT * FROM q_setting ORDER BY 1, 2, 3'; }
-said() { is "$(cat out err)" "$1" "... ${2-with one line}"; }
 word() { sed 's/.*"claim":"\([^"]*\)".*/\1/'; }
 claim() { qclaim -c "${2:-1}" "$1" | word; }
 n() { wc -l | tr -d ' '; }

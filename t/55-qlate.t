@@ -12,10 +12,11 @@ write() { printf '%s\n' 'PRAGMA wal_autocheckpoint=0; BEGIN;' "$1" ';COMMIT;' | 
 # ledger: a line an attempt: QUEUE TYPE ATTEMPT DUE STARTED FINISHED OUTCOME STATE, "-" is no type, times in ms from noon
 ledger() {
 	awk -v n=$noon -v q="'" '
+		BEGIN { print "PRAGMA wal_autocheckpoint=0; BEGIN;" }
+		END { print "COMMIT;" }
 		{ printf "INSERT INTO q_attempt(job, generation, attempt, fence, queue, type, due_ms, started_ms, finished_ms, outcome, state) " \
 		    "VALUES(%d, 1, %s, 1, %s, %s, %s + %s, %s + %s, %s + %s, %s, %s);\n",
-		    NR, $3, q $1 q, q ($2 == "-" ? "" : $2) q, n, $4, n, $5, n, $6, q $7 q, q $8 q }' >ledger.sql
-	write "$(cat ledger.sql)"
+		    NR, $3, q $1 q, q ($2 == "-" ? "" : $2) q, n, $4, n, $5, n, $6, q $7 q, q $8 q }' | sqlite3 -bail q.db >made
 }
 # A wanted row: "_" is an empty field, "~" a blank in one.
 row() { echo "$*" | sed 's/ /\t/g; s/_//g; s/~/ /g'; }
@@ -28,9 +29,13 @@ use strict;
 use warnings;
 my ($now, $since, $by_type) = @ARGV;
 my %row;
-sub rows { my ($sql) = @_; map { chomp; [ split /\|/, $_, -1 ] } `sqlite3 -readonly q.db "$sql"` }
+my %rows;
+open my $sqlite, '-|', 'sqlite3', '-readonly', 'q.db', "SELECT 'ended', queue, type, attempt, due_ms, started_ms, finished_ms, outcome, state FROM q_attempt;
+    SELECT 'waits', queue, type, ready_ms FROM q_job WHERE state IN ('pending', 'failed') AND ready_ms <= $now;
+    SELECT DISTINCT 'runs', queue, type FROM q_job WHERE state = 'claimed'" or die;
+while (<$sqlite>) { chomp; my ($what, @row) = split /\|/, $_, -1; push @{$rows{$what}}, \@row }
 sub row { my ($queue, $type) = @_; $row{$queue}{$by_type ? $type : ''} //= { n => {}, late => [], run => [] } }
-for (rows('SELECT queue, type, attempt, due_ms, started_ms, finished_ms, outcome, state FROM q_attempt')) {
+for (@{$rows{ended}}) {
 	my ($queue, $type, $attempt, $due, $started, $finished, $outcome, $state) = @$_;
 	next if $finished < $now - $since || $finished > $now;
 	my $r = row($queue, $type);
@@ -43,13 +48,13 @@ for (rows('SELECT queue, type, attempt, due_ms, started_ms, finished_ms, outcome
 	push @{$r->{late}}, $started > $due ? $started - $due : 0 if $outcome =~ /^(done|failed|lost|deferred)$/;
 	push @{$r->{run}}, $finished > $started ? $finished - $started : 0 if $outcome =~ /^(done|failed)$/;
 }
-for (rows("SELECT queue, type, ready_ms FROM q_job WHERE state IN ('pending', 'failed') AND ready_ms <= $now")) {
+for (@{$rows{waits}}) {
 	my ($queue, $type, $ready) = @$_;
 	my $r = row($queue, $type);
 	$r->{n}{waiting}++;
 	$r->{oldest} = $now - $ready if !defined $r->{oldest} || $now - $ready > $r->{oldest};
 }
-row(@$_) for rows("SELECT DISTINCT queue, type FROM q_job WHERE state = 'claimed'");
+row(@$_) for @{$rows{runs}};
 # The least value that at least p percent do not exceed.
 sub rank {
 	my ($p, @v) = @_;
@@ -129,27 +134,28 @@ is "$(cat out)" '{"queue":"ghost","type":null,"since_at":"2026-06-01T12:00:00Z",
 # ---- each outcome ----
 
 # 5 s late, 7 s at work: the row from "done" on.
-while IFS=@ read -r name attempt outcome state want; do
-	fresh
-	echo "mail - $attempt -20000 -15000 -8000 $outcome $state" | ledger
-	# shellcheck disable=SC2086
-	is "$(tsv)" "$(row mail _ 0 _ $want _)" "an attempt that was $name"
-	is "$(tsv)" "$(truth $noon 86400000 0)" '... as the other computation has it'
-done <<'END'
-done@1@done@done@1 0 0 0 100.0 100.0 5000 5000 5000 5000 7000 7000
-done, not the first@2@done@done@1 0 0 0 _ 100.0 5000 5000 5000 5000 7000 7000
-failed@1@failed@failed@0 1 0 0 0.0 _ 5000 5000 5000 5000 7000 7000
-failed for good@1@failed@dead@0 0 1 0 0.0 0.0 5000 5000 5000 5000 7000 7000
-failed for good at the end@20@failed@dead@0 0 1 0 _ 0.0 5000 5000 5000 5000 7000 7000
-lost: it began, and who knows when it ended@1@lost@failed@0 1 0 0 0.0 _ 5000 5000 5000 5000 _ _
-lost for good@3@lost@dead@0 0 1 0 _ 0.0 5000 5000 5000 5000 _ _
-deferred: looked at on its date, no work done@1@deferred@pending@0 0 0 1 _ _ 5000 5000 5000 5000 _ _
-released: not begun@1@released@pending@0 0 0 0 _ _ _ _ _ _ _ _
-superseded: never begun@1@superseded@done@0 0 0 0 _ _ _ _ _ _ _ _
+# Each has its queue.  Of lost work nobody knows when it ended, deferred work was only looked at, released and superseded never begun.
+while read -r queue attempt outcome state want; do
+	echo "$queue - $attempt -20000 -15000 -8000 $outcome $state" >&3
+	echo "$queue _ 0 _ $want _"
+done <<'END' 3>cases >want
+dead 1 failed dead 0 0 1 0 0.0 0.0 5000 5000 5000 5000 7000 7000
+dead-at-the-end 20 failed dead 0 0 1 0 _ 0.0 5000 5000 5000 5000 7000 7000
+deferred 1 deferred pending 0 0 0 1 _ _ 5000 5000 5000 5000 _ _
+done 1 done done 1 0 0 0 100.0 100.0 5000 5000 5000 5000 7000 7000
+done-later 2 done done 1 0 0 0 _ 100.0 5000 5000 5000 5000 7000 7000
+failed 1 failed failed 0 1 0 0 0.0 _ 5000 5000 5000 5000 7000 7000
+lost 1 lost failed 0 1 0 0 0.0 _ 5000 5000 5000 5000 _ _
+lost-for-good 3 lost dead 0 0 1 0 _ 0.0 5000 5000 5000 5000 _ _
+released 1 released pending 0 0 0 0 _ _ _ _ _ _ _ _
+superseded 1 superseded done 0 0 0 0 _ _ _ _ _ _ _ _
 END
 fresh
-echo 'mail - 1 -20000 -15000 -8000 exploded done' | ledger
-is "$(tsv)" '' 'an outcome of another program is no attempt of ours'
+ledger <cases
+is "$(tsv)" "$(row "$(cat want)")" 'what each outcome counts for'
+is "$(tsv)" "$(truth $noon 86400000 0)" '... as the other computation has it'
+echo 'other - 1 -20000 -15000 -8000 exploded done' | ledger
+is "$(tsv)" "$(row "$(cat want)")" '... and one of another program for nothing'
 
 # A clock that was set back in between makes no negative times.
 fresh
@@ -276,22 +282,21 @@ is "$(terminal 200 'qlate --types' | tail -n 1)" 'mail                          
 
 # ---- percentiles ----
 
-# many N PERL: so many attempts of the queue mail, 1 ms apart; PERL gives the lateness of number $_
+# many: of lines QUEUE N PERL: so many attempts of the queue, 1 ms apart; PERL gives the lateness of number $_
 many() {
-	perl -e 'my ($n, $expr, $noon) = @ARGV; my @v = map { eval $expr } 1 .. $n;
+	perl -ne 'BEGIN { $noon = shift; print "PRAGMA wal_autocheckpoint=0; BEGIN;" }
+		my ($queue, $n, $expr) = split " ", $_, 3;
 		print "INSERT INTO q_attempt(job, generation, attempt, fence, queue, type, due_ms, started_ms, finished_ms, outcome, state) VALUES",
-		    join(",", map { my $s = $noon - 60000 + $_; my $d = $s - $v[$_ - 1]; "($_,1,1,1,\x27mail\x27,\x27\x27,$d,$s,$s + " . 2 * $v[$_ - 1] . ",\x27done\x27,\x27done\x27)" } 1 .. $n), ";" if $n' \
-		"$1" "$2" $noon >many.sql
-	write "$(cat many.sql)"
+		    join(",", map { my $s = $noon - 60000 + $_; my $v = eval $expr; my $d = $s - $v;
+			++$job; "($job,1,1,1,\x27$queue\x27,\x27\x27,$d,$s,$s + 2 * $v,\x27done\x27,\x27done\x27)" } 1 .. $n), ";";
+		END { print "COMMIT;" }' $noon | sqlite3 -bail q.db >made
 }
-ranks() { tsv mail | cut -f11-16 | tr '\t' ' '; }
+# N, and what the ranks of N .. 1 are.  Beside them N values in no order, each once: multiples of 37 go round 1009.
+fresh
 while read -r n want; do
-	fresh
-	many "$n" '($_ * 37) % 1009'		# each value once, in no order; multiples of 37 go round 1009
-	is "$(tsv)" "$(truth $noon 86400000 0)" "$n values: as the other computation has it"
-	[ -z "$want" ] || { fresh; many "$n" "$n + 1 - \$_"; is "$(ranks)" "$want" "... of $n .. 1: $want"; }
-done <<'END'
-0
+	echo "any-$n $n (\$_ * 37) % 1009" >&3
+	[ -z "$want" ] || { echo "down-$n $n $n + 1 - \$_" >&3; echo "down-$n $want"; }
+done <<'END' 3>cases >want
 1 1 1 1 1 2 2
 2 1 2 2 2 2 4
 3 2 3 3 3 4 6
@@ -306,15 +311,14 @@ done <<'END'
 201
 1000
 END
-for seed in 1 2 3 4 5 6; do
-	fresh
-	many "$((seed * seed * 59))" "srand($seed) if \$_ == 1; int(exp rand 9)"
-	is "$(tsv)" "$(truth $noon 86400000 0)" "random values, seed $seed: as the other computation has it"
-done
+for seed in 1 2 3 4 5 6; do echo "random-$seed $((seed * seed * 59)) srand($seed) if \$_ == 1; int(exp rand 9)"; done | cat cases - | many
+is "$(tsv | grep ^down | cut -f1,11-16 | tr '\t' ' ')" "$(sort want)" 'the ranks of 1 to 100 values'
+is "$(tsv)" "$(truth $noon 86400000 0)" '... of up to 2,124, as the other computation has it'
+is "$(wc -l <json)" 28 '... all of them'
 
 # Percentages are cut: only all are 100.0.
 fresh
-many 1999 0
+echo mail 1999 0 | many
 echo 'mail - 1 0 0 0 failed dead' | ledger
 is "$(tsv | cut -f9,10)" "$(printf '99.9\t99.9')" '1999 of 2000 are not all'
 is "$(qlate -j | jq -c '[.first_percent, .final_percent]')" '[99.9,99.9]' '... in JSON'

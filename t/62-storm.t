@@ -79,20 +79,11 @@ is "$(sql "SELECT j.state, j.fence, group_concat(outcome) FROM q_job j JOIN q_at
 
 # ---- controls: with a fault put into libq, the same storm must be condemned ----
 
-mkdir house house/t
-cp -Rp "$t/../Makefile" "$t/../lib" "$t/../cmd" house
-cp -Rp "$t/storm" house/t
-[ ! -e "$t/../.flags" ] || cp -p "$t/../.flags" house
-
 # condemned NAME FILE SED-COMMAND RULE...: the rules that the worker with this fault must break
 condemned() {
 	_name=$1 _file=$2 _sed=$3
 	shift 3
-	cp house/lib/"$_file" kept
-	sed "$_sed" kept >house/lib/"$_file"
-	! cmp -s kept house/lib/"$_file" || echo "# the fault is not in $_file any more: $_name"
-	make -s -C house t/storm/client >made 2>&1 || sed 's/^/# /' made
-	cp kept house/lib/"$_file"
+	spoiled "$_file" "$_sed"
 	rm -rf q.db* h
 	qinit
 	mkdir h

@@ -11,7 +11,8 @@ t=$(cd "${0%/*}" && pwd) || exit 1	# this directory, for files that lie beside a
 for _name in $(env | sed -n 's/^\(Q_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$_name"; done
 unset _name XDG_STATE_HOME NO_COLOR
 umask 022
-_n=0 _plan=
+_n=0 _plan= _nl='
+'
 _dir=$(mktemp -d "${TMPDIR:-/tmp}/q-test.XXXXXX") && cd "$_dir" || exit 1
 trap 'cd / && chmod -R u+rwX "$_dir" && rm -rf "$_dir"' EXIT
 trap 'exit 1' HUP INT PIPE TERM
@@ -39,8 +40,10 @@ is() {	# GOT WANT NAME
 }
 
 like() {	# GOT REGEX NAME; an extended regular expression that some line of GOT matches
-	if printf '%s\n' "$1" | grep -Eq -e "$2"; then ok 0 "$3"
-	else ok 1 "$3"; _say ' got:' "$1"; _say 'like:' "$2"; fi
+	if grep -Eq -e "$2"; then ok 0 "$3"
+	else ok 1 "$3"; _say ' got:' "$1"; _say 'like:' "$2"; fi <<-END
+	$1
+	END
 }
 
 # exits CODE NAME CMD...: what it printed is left in ./out and ./err
@@ -55,6 +58,23 @@ exits() {
 		_say ' out:' "$(head -c 2000 out | tr -d '\0')"
 		_say ' err:' "$(head -c 2000 err | tr -d '\0')"
 	fi
+}
+
+# said WANT [WHAT]: out and err together, a few lines; read here, since the start of cat(1) costs more than a test.
+said() {
+	_got=
+	for _f in out err; do
+		while IFS= read -r _line || [ -n "$_line" ]; do _got="$_got$_nl$_line"; done <"$_f"
+	done
+	is "${_got#"$_nl"}" "$1" "... ${2-with one line}"
+}
+
+# says REGEX: err is one line, which matches.
+says() {
+	_line='' _rest=''
+	{ IFS= read -r _line && ! IFS= read -r _rest && [ -z "$_rest" ]; } <err
+	ok $? '... in one line'
+	like "$_line" "$1" '... that says why'
 }
 
 # The second door: what the file holds, not what the programs say.
@@ -73,6 +93,21 @@ counted() {
 	is "$(qls --counts | cut -f1-7)" "$(sql "SELECT queue, sum(state = 'pending'), sum(state = 'claimed'), sum(state = 'failed'),
 	    sum(state = 'done'), sum(state = 'dead'), sum(state = 'cancelled') FROM q_job GROUP BY queue ORDER BY queue" | tr '|' '\t')" \
 	    "${1-... and counted}"
+}
+
+# spoiled FILE SED-COMMAND: house/t/storm/client with a fault put into lib/FILE; the rest is as it was built, and not built again.
+spoiled() {
+	if [ ! -d house ]; then
+		mkdir house house/t
+		cp -Rp "$t/../Makefile" "$t/../lib" "$t/../cmd" house
+		cp -Rp "$t/storm" house/t
+		[ ! -e "$t/../.flags" ] || cp -p "$t/../.flags" house
+	fi
+	cp house/lib/"$1" kept
+	sed "$2" kept >house/lib/"$1"
+	! cmp -s kept house/lib/"$1" || echo "# the fault is not in $1 any more"
+	make -s -C house t/storm/client >made 2>&1 || sed 's/^/# /' made
+	cp kept house/lib/"$1"
 }
 
 # until_ok CMD...: waits for it to succeed; the limit is for machines that fail
