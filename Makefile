@@ -96,12 +96,13 @@ bench: all t/serve
 	PATH="$(CURDIR)/cmd:$$PATH" t/bench/run
 storm: all $(UNIT)
 	PATH="$(CURDIR)/cmd:$$PATH" t/storm/run
-# With libFuzzer where clang has it, else by t/fuzz/fuzz alone.  RUNS, SEED, and FUZZ: some targets.
-fuzz: t/fuzz/fuzz
+# With libFuzzer where clang has it, else by t/fuzz/fuzz alone, and damaged files.  RUNS, MUTANTS, SEED, and FUZZ: some targets alone.
+fuzz: all t/fuzz/fuzz t/fuzz/mutants
 	mkdir -p .fuzz && rm -f .fuzz/libfuzzer
 	clang $(FLAGS) -O1 -DFUZZ $(SAN) -fsanitize=fuzzer -o .fuzz/libfuzzer t/fuzz/fuzz.c $(patsubst %.o,%.c,$(filter-out lib/http.o,$(LIB))) \
 	-lsqlite3 -ljansson -lpthread -lm $(HTTP_LIBS) || echo 'fuzz: no libFuzzer here'
 	t/fuzz/run $(FUZZ)
+	$(if $(FUZZ),,t/fuzz/mutate)
 crash: t/crash/crash
 	t/crash/run
 

@@ -36,11 +36,15 @@ static struct db *db;
 static int
 claim(struct job_want *w, struct claim *claims)
 {
+	struct job job;
 	int n;
 
 	do {
 		prog_check(db, db_begin(db, false));
-		if (job_claim(db, w, prog_now(), claims, &n) != Q_OK)
+		job_claim(db, w, prog_now(), claims, &n);
+		for (int i = 0; i < n && db_status(db) == Q_OK; i++)
+			job_get(db, claims[i].id, &job);	/* what cannot be read, and all beside it, must not be claimed */
+		if (db_status(db) != Q_OK)
 			db_rollback(db);
 		prog_check(db, db_status(db));
 		prog_check(db, db_commit(db));

@@ -136,7 +136,7 @@ failed(struct look *l, const char *name)
 
 	if (db_status(l->db) == Q_OK)
 		return false;
-	if (db_status(l->db) == Q_IO || db_status(l->db) == Q_BUG) {
+	if (db_status(l->db) == Q_IO || db_status(l->db) == Q_CONFIG || db_status(l->db) == Q_BUG) {
 		text = db_message(l->db);
 		if ((mark = strstr(text, "; next: ")) != NULL)
 			bad(l, name, false, mark + 8, "%.*s", (int)(mark - text), text);

@@ -192,6 +192,13 @@ fail_sqlite(struct db *db, int rc)
 		    culprit(db), sqlite3_errstr(rc));
 	case SQLITE_TOOBIG:
 		return db_fail(db, Q_DATA, "%s: value too big", path);
+	case SQLITE_ERROR:		/* what a statement needs is not there, or a format that SQLite does not know */
+		return db_fail(db, Q_CONFIG, "%s: %s; somebody else has changed the file, or it is damaged; next: qcheck",
+		    path, sqlite3_errmsg(db->a));
+	case SQLITE_CONSTRAINT:		/* rows that do not go together, which no statement writes */
+	case SQLITE_MISMATCH:
+		return db_fail(db, Q_IO, "%s: %s; somebody else has changed the file, or it is damaged; next: qcheck",
+		    path, sqlite3_errmsg(db->a));
 	default:
 		if (foreign(db))
 			return db_fail(db, Q_CONFIG, "%s: %s, which only the application of the file has", path, sqlite3_errmsg(db->a));

@@ -111,6 +111,6 @@ fresh
 src "$ASC"
 poll
 sqlite3 "$Q_DB" 'ALTER TABLE q_poll_run RENAME COLUMN note TO notes'
-exits 70 'a statement that fails twice is no crash' poll
+exits 78 'a statement that fails twice is no crash' poll
 like "$(cat err)" 'the run is not recorded: .*no column named note' '... and is said'
 done_testing
