@@ -412,7 +412,8 @@ take(struct db *db, const struct job_want *w, const struct candidate *found, int
 	db_int(s, ":now", now);
 	db_text(s, ":worker", w->worker);
 	if (db_run(s) != 1)
-		db_fail(db, Q_BUG, "job %" PRId64 " was not there to take", c->id);
+		db_fail(db, Q_IO, "%s: job %" PRId64 " is not as its index says; the file is damaged; next: go back to a copy, as qbackup(1) says",
+		    db_path(db), c->id);
 	for (int i = 0; i < found->lane->ngates; i++) {
 		found->lane->gate[i]->left--;
 		found->lane->gate[i]->taken++;

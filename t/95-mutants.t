@@ -36,6 +36,15 @@ exits 1 '... for qcheck' qcheck
 like "$(cat out)" '^schema: table q_job is not as q made it; ' '... names it'
 
 good
+page=$(sql "SELECT rootpage FROM sqlite_schema WHERE name = 'q_job_ready'")
+qcancel -q 1
+sqlite3 q.db 'PRAGMA wal_checkpoint(TRUNCATE)' >checkpoint
+dd if=good.db of=q.db bs=4096 skip=$((page - 1)) seek=$((page - 1)) count=1 conv=notrunc 2>/dev/null
+rm q.db-*
+unchanged 74 'an index of yesterday' qclaim mail
+like "$(cat err)" "^qclaim: $PWD/q.db: job 1 is not as its index says; the file is damaged; " '... is damage'
+
+good
 sqlite3 q.db "INSERT INTO q_body VALUES(4, x'61')"
 exits 74 'a row that cannot be there' qadd mail x
 like "$(cat err)" "^qadd: $PWD/q.db: UNIQUE constraint failed: q_body.job; somebody else has changed the file" '... is no bug here'
