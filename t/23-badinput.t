@@ -48,8 +48,8 @@ sub fuse {
 }
 fuse($ARGV[1]) if @ARGV == 2 && $ARGV[0] eq 'fuse';
 
-my @PROGS = qw(qinit qadd qclaim qrenew qdone qfail qls qwork qset qpause);
 my $t = abs_path(dirname($0));
+my @PROGS = do { open my $f, '<', "$t/../Makefile" or die; map { /^PROGS = (.*)/ ? split / /, $1 : () } <$f> };
 delete @ENV{grep { /^Q_/ } keys %ENV};
 delete @ENV{qw(XDG_STATE_HOME NO_COLOR)};
 umask 022;
@@ -150,7 +150,17 @@ my $see = sub { "; see '$_[0] --help'\n" };
 # ---- options ----
 
 my %rest = (qinit => ['other.db'], qadd => [@q], qclaim => ['mail'], qrenew => [$live], qdone => [$live],
-    qfail => [$live], qls => ['mail'], qwork => ['mail', '--', 'true'], qset => ['queue.mail.rate=1/s'], qpause => ['mail']);
+    qfail => [$live], qls => ['mail'], qwork => ['mail', '--', 'true'], qset => ['queue.mail.rate=1/s'], qpause => ['mail'],
+    qcancel => [1], qreplay => ['mail'], qjob => ['nightly', '--', 'true'], qlate => ['mail'], qpoll => ['--status', 's.json'], qrate => ['r'],
+    qlock => ['--list'], qonce => ['--list'], qcall => [], qbackfill => ['--status', '--name', 'n'], qbackup => ['copy.db'], qcron => ['table'],
+    qhook => ['-L', 'unix:socket', 'hooks'], qcheck => [], qpurge => []);
+ok($rest{$_}, "$_ has a row") for @PROGS;
+spew('s.json', '{"name":"s","url":"https://example.com/","items":"","id":"/id","cursor":"/at","start":"all","order":"asc","next":"none","queue":"mail","query":{"since":"{cursor}"}}');
+spew('table', "c * * * * * mail x\n");
+spew('key', "a secret of the tests\n");
+chmod 0600, 'key';
+spew('hooks', "/gh github key queue=mail\n");
+my @OPEN = grep { $_ ne 'qcall' } @PROGS;	# those that open the queue file before anything else
 for my $p (@PROGS) {
 	my @r = @{$rest{$p}};
 	row 64, "$p: unknown option '--bogus'" . $see->($p), $p, '--bogus', @r;
@@ -230,6 +240,8 @@ for my $name (@names) {
 	row 65, "qclaim: $bad", 'qclaim', 'work', $name;
 	row 65, "qwork: $bad", 'qwork', $name, '--', 'true';
 	row 65, "qls: $bad", 'qls', 'mail', $name;
+	row 65, "qjob: $bad", 'qjob', $name, '--', 'true';
+	row 65, "$_: $bad", $_, $name for qw(qlate qpause);
 }
 row 65, "qadd: bad queue name '-a'", 'qadd', '--', '-a', 'x';
 row 65, "qclaim: bad queue name '-a'", 'qclaim', '--', '-a';
@@ -261,6 +273,27 @@ numbers '-c', 1, 10000, 'qclaim', ['0', '10001'], 'mail';
 numbers '--count', 0, '9223372036854775807', 'qdone', $live;
 numbers '--limit', 0, '9223372036854775807', 'qls';
 numbers '-P', 1, 256, 'qwork', ['0', '257'], 'mail', '--', 'true';
+# The ends of what fits: 2^31, 2^53 and 2^63, and one beyond.
+for my $v (qw(2147483648 9007199254740992 9223372036854775807 9223372036854775808 18446744073709551616)) {
+	row 64, "qadd: $_: '$v' is not a whole number from ", 'qadd', $_, $v, @q for qw(-p --attempts);
+	row 64, "qclaim: -c: '$v' is not a whole number", 'qclaim', '-c', $v, 'mail';
+	row 64, "qwork: -P: '$v' is not a whole number", 'qwork', '-P', $v, 'mail', '--', 'true';
+	row 64, "qcron: -c: '$v' is not a whole number", 'qcron', '--next', '-c', $v, 'table';
+	row 64, "qlock: -E: '$v' is not a whole number", 'qlock', '-E', $v, 'x', '--', 'true';
+	row 64, "qbackfill: --max-depth: '$v' is not a whole number", 'qbackfill', '--max-depth', $v, '--name', 'n', '--', 'true';
+	row 64, "$$_[0]: $$_[1]: '${v}s' longer than 3650d", @$_[0, 1], "${v}s", @$_[2 .. $#$_]
+	    for ['qadd', '--in', @q], ['qclaim', '-l', 'mail'], ['qrate', '-w', 'r'], ['qrate', '--block', 'r'], ['qlock', '-w', 'x', '--', 'true'], ['qonce', '-l', 'x', '--', 'true'],
+	    ['qjob', '--limit', 'x', '--', 'true'], ['qlate', '--since'], ['qpurge', '--grace'], ['qcall', '--timeout'];
+	row 65, "qset: ", 'qset', "queue.mail.$_=$v" for qw(attempts concurrency age keep);
+}
+numbers '-E', 0, 255, 'qlock', ['256'], 'x', '--', 'true';
+numbers '-c', 1, 1000000, 'qcron', ['0', '1000001'], '--next', 'table';
+numbers '--limit', 0, '9223372036854775807', 'qpurge';
+for my $v ('', 'x', '-1', '1.0', '0', '1e3', '0x1', ' 1', "1\n", '9007199254740992', '9223372036854775808', '99999999999999999999') {
+	(my $shown = $v) =~ s/\n/\\x0a/;
+	row 65, "qcancel: '$shown' is not a job id such as 42\n", 'qcancel', '--', $v;
+	row {in => "$v x\n"}, 65, 'qcancel: stdin:1: neither a job id such as 42 nor a job record with one', 'qcancel', '-' if $v !~ /\n/ && $v ne '';
+}
 for my $m ('', '0', '600x', '0x1', '888', '0700', '4600', '0666 ', '-600', '0060', '77777777777777777777', 'rw', '0677') {
 	row 64, "qinit: -m: '$m' is not a mode such as 0600, 0640 or 0660", 'qinit', '-m', $m, 'other.db';
 }
@@ -283,6 +316,9 @@ sub durations {
 }
 durations '--in', 'qadd', @q;
 %span = map { $_ => $span{$_} } '', '5', '-5s', '5x', '3651d', '99999999999999999999999s';
+durations $$_[1], $$_[0], @$_[2 .. $#$_] for ['qrate', '-w', 'r'], ['qrate', '--block', 'r'], ['qlock', '-w', 'x', '--', 'true'], ['qlock', '-l', 'x', '--', 'true'],
+    ['qonce', '-w', 'x', '--', 'true'], ['qonce', '-l', 'x', '--', 'true'], ['qjob', '-l', 'x', '--', 'true'], ['qjob', '--limit', 'x', '--', 'true'], ['qlate', '--since'],
+    ['qpurge', '--grace'], ['qcall', '--timeout'];
 durations $_, 'qadd', @q for qw(--jitter --window);
 durations $_, 'qclaim', 'mail' for qw(-l --wait);
 durations '-l', 'qrenew', $live;
@@ -423,7 +459,7 @@ for my $boot ('', 'x', ':', 'x:', 'x:-1', 'x:1.5', 'x:99999999999999999999', 'a 
 	    for $boot eq 'x' ? qw(qclaim qrenew qwork) : 'qclaim';
 }
 row {env => {Q_BUSY_TIMEOUT => $_}}, 78, "qadd: Q_BUSY_TIMEOUT: '$_' ", 'qadd', @q for '', '5', '-1s', 'long';
-for my $p (@PROGS) {
+for my $p (@OPEN) {
 	my @r = $p eq 'qinit' ? () : @{$rest{$p}};
 	row {env => {Q_BUSY_TIMEOUT => 'long'}}, 78, "$p: Q_BUSY_TIMEOUT: 'long' not a duration", $p, @r;
 	row {env => {Q_DB => undef, HOME => undef}}, 78, "$p: no queue file: neither Q_DB nor HOME is set; next: ", $p, @r;
@@ -515,9 +551,10 @@ my @files = (		# file, exit, message, and whether qinit finds it, too
 	["a\nb", 66, "$dir/a\\x0ab: no such queue file"],
 );
 for my $f (@files) {
-	for my $p (@PROGS) {
+	for my $p (@OPEN) {
 		next if $p eq 'qinit' && !$$f[3];
-		next if $p eq 'qls' && $$f[0] eq 'delete.db';	# it can be looked at
+		next if $$f[0] eq 'delete.db' && $p =~ /^(?:qls|qlate|qlock|qonce|qbackup|qcheck)$/;	# it can be looked at
+		next if $$f[0] =~ /^(?:older|unversioned)/ && $p eq 'qbackup';	# it says why, by other words
 		my @r = $p eq 'qinit' ? () : @{$rest{$p}};
 		row {file => $$f[0] eq 'fifo' ? 'text' : $$f[0]}, $$f[1], "$p: $$f[2]", $p, '-d', $$f[0], @r;
 	}
@@ -550,11 +587,13 @@ my @user = ();
 if ($> == 0) {
 	@user = qw(setpriv --reuid=4001 --regid=4001 --clear-groups) if system('setpriv --reuid=4001 --regid=4001 --clear-groups true 2>/dev/null') == 0;
 }
+# Of all programs: t/29-environ.t.
+my @SOME = qw(qinit qadd qclaim qrenew qdone qfail qls qwork qset qpause);
 SKIP: {
 	skip 'no setpriv to become another user with', 1 if $> == 0 && !@user;
 	chmod 0711, $dir;
 	mkdir "$dir/bin";
-	for my $p (@PROGS) {
+	for my $p (@SOME) {
 		my ($from) = grep { -x } map { "$_/$p" } split /:/, $ENV{PATH};
 		copy($from, "bin/$p") && chmod 0755, "bin/$p" or die;
 	}
@@ -569,7 +608,7 @@ SKIP: {
 	chmod 0, 'shut';
 	chmod 0, 'secret/q.db' if $> != 0;
 	chmod 0555, 'ro', 'secret';
-	for my $p (@PROGS) {
+	for my $p (@SOME) {
 		my @r = $p eq 'qinit' ? () : @{$rest{$p}};
 		row 77, "$p: $dir/secret/q.db: unable to open database file; check owner and mode of the file and its folder", @user, "bin/$p", '-d', "$dir/secret/q.db", @r;
 		row 77, "$p: $dir/shut" . ($p eq 'qinit' ? ': Permission denied' : '/q.db: Permission denied; check owner and mode of the file and its folder'), @user, "bin/$p", '-d', "$dir/shut/q.db", @r;
@@ -612,5 +651,5 @@ SKIP: {
 }
 
 is(dump_of_queue(), $before, 'after all, the queue is as it was');
-cmp_ok($rows, '>', 250, "$rows rows");
+cmp_ok($rows, '>=', 1500, "$rows rows");
 done_testing();

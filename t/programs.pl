@@ -156,7 +156,7 @@ sub lines_of {
 		    { argv => [], in => '{"url":"nowhere"}', needs => '', exit => 65 } ],
 		qbackfill => [ { argv => ['--plan', '--from', '2026-03-01T00:00:00Z', '--to', '2026-03-01T00:30:00Z', '--step', '1m', 's.json'], needs => 'write' },
 		    { argv => ['--from', '2026-03-01T00:00:00Z', '--to', '2026-03-01T00:02:00Z', '--step', '1m', 's.json'], needs => 'write', http => 1 },
-		    { argv => ['-j', '--status', '--name', 'tax'], needs => 'read' },
+		    { argv => ['-j', '--status', '--name', 'tax'], needs => 'write' },
 		    { argv => ['--name', 'n', '--from', '1', '--to', '3', '--step', '1', '--', 'true'], needs => 'write' } ],
 		qbackup => [ { argv => ['copy.db'], needs => 'read' } ],
 		qcron => [ { argv => ['--force', 'table'], needs => 'write' }, { argv => ['-j', '--next', '-c', 3, 'table'], needs => '' },
