@@ -26,7 +26,7 @@ endif
 LINK = $(CC) $(CFLAGS) -Wl,--as-needed $(LDFLAGS)
 
 BIN = $(PROGS:%=cmd/%)
-UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c t/serve.c t/storm/*.c t/fuzz/*.c t/crash/crash.c))
+UNIT = $(patsubst %.c,%,$(wildcard t/unit-*.c t/serve.c t/storm/*.c t/fuzz/*.c t/crash/crash.c t/fault/fault.c))
 MAN = $(wildcard man/*.[157])
 C = $(wildcard cmd/*.c lib/*.c t/*.c t/*/*.c)
 LIB = $(filter-out lib/static.o lib/schema.o,$(patsubst %.c,%.o,$(wildcard lib/*.c))) lib/schema.o
@@ -35,7 +35,7 @@ SAN = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-poi
 all: $(BIN)
 
 # qinit looks groups up, HTTP looks hosts up, for which the C library loads plug-ins: of archives they take only SQLite's.
-NET = $(HTTP:%=cmd/%) t/unit-http t/unit-source t/unit-hook t/serve t/fuzz/fuzz
+NET = $(HTTP:%=cmd/%) t/unit-http t/unit-source t/unit-hook t/serve t/fuzz/fuzz t/fault/fault
 DYNAMIC = cmd/qinit $(NET)
 ifdef STATIC
 LIBS += -lpthread -lm
@@ -53,6 +53,11 @@ CRASH = qinit qadd qclaim qrenew qdone qfail qcancel qreplay qset qpurge qonce q
 t/crash/crash: t/crash/record.o $(CRASH:%=t/crash/%.o)
 t/crash/crash: LINK += $(patsubst %,-Wl$(comma)--wrap=%,unlink link renameat2 fsync ftruncate)
 $(CRASH:%=t/crash/%.o): t/crash/%.o: cmd/%.o
+	objcopy --redefine-sym main=$*_main $< $@
+# Calls that fail: likewise, all of them.
+t/fault/fault: t/fault/inject.o $(PROGS:%=t/fault/%.o)
+t/fault/fault: LINK += -rdynamic
+$(PROGS:%=t/fault/%.o): t/fault/%.o: cmd/%.o
 	objcopy --redefine-sym main=$*_main $< $@
 comma = ,
 
@@ -105,6 +110,8 @@ fuzz: all t/fuzz/fuzz t/fuzz/mutants
 	$(if $(FUZZ),,t/fuzz/mutate)
 crash: t/crash/crash
 	t/crash/run
+fault: all t/fault/fault t/serve
+	t/fault/run
 
 model:
 	t/model/run
@@ -123,5 +130,5 @@ uninstall:
 clean:
 	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .fuzz
 
-.PHONY: all check asan lint bench storm fuzz crash model install uninstall clean FORCE
+.PHONY: all check asan lint bench storm fuzz crash fault model install uninstall clean FORCE
 .DELETE_ON_ERROR:

@@ -224,7 +224,7 @@ static char *
 ids(int64_t n, size_t *len)
 {
 	char *text = NULL;
-	FILE *f = open_memstream(&text, len);
+	FILE *f = text_memory(&text, len);
 
 	for (int64_t i = 0; f != NULL && i < n && !self.quiet; i++)
 		if (json)

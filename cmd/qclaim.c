@@ -108,13 +108,15 @@ tell_job(const struct job *job)
 {
 	char *line = NULL;
 	size_t n;
-	FILE *f = open_memstream(&line, &n);
+	FILE *f = text_memory(&line, &n);
 	bool told;
 
-	if (f == NULL)
-		return false;
-	job_print(f, job);
-	told = fclose(f) == 0 && tell(line, n);
+	if (f != NULL)
+		job_print(f, job);
+	if (f == NULL || fclose(f) == EOF)
+		told = db_fail(db, Q_TEMP, "out of memory") == Q_OK;
+	else
+		told = tell(line, n);
 	free(line);
 	return told;
 }
@@ -125,14 +127,16 @@ give_back(const struct claim *claims, int n)
 {
 	static const struct job_settle RELEASE = { .outcome = OUT_RELEASED, .due_ms = -1, .count = -1, .exit = -1, .signal = -1,
 	    .reason = "the claim could not be printed" };
-	int status = prog_signal != 0 ? Q_TEMP : Q_IO;
+	int status = db_status(db) != Q_OK ? db_status(db) : prog_signal != 0 ? Q_TEMP : Q_IO;
+	char why[1024];
 
+	snprintf(why, sizeof why, "%s", db_status(db) != Q_OK ? db_message(db) : prog_signal != 0 ? "interrupted" : "standard output could not be written");
 	prog_check(db, db_begin(db, false));
 	for (int i = 0; i < n; i++)
 		if (job_settle(db, &claims[i], &RELEASE, prog_now(), NULL) == Q_LOST)
 			db_clear(db);
 	prog_check(db, db_commit(db));
-	prog_die(status, "%s; %d claims were released", prog_signal != 0 ? "interrupted" : "standard output could not be written", n);
+	prog_die(status, "%s; %d claims were released", why, n);
 }
 
 int
@@ -166,7 +170,8 @@ main(int argc, char *argv[])
 	while ((n = claim(&w, claims)) == 0 && when_elapsed() < end && prog_signal == 0)
 		wait_for(&w, end);
 	for (i = 0; i < n; i++) {
-		prog_check(db, job_get(db, claims[i].id, &job));
+		if (job_get(db, claims[i].id, &job) != Q_OK)
+			give_back(claims + i, n - i);
 		job.fence = claims[i].fence;	/* ours: if the lease is over already, the row holds another's token */
 		job.nonce = claims[i].nonce;
 		job.state = "claimed";

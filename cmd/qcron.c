@@ -184,7 +184,7 @@ pass(const char *path, bool force, bool verbose)
 	FILE *log = NULL;
 	size_t len;
 
-	if (verbose && (log = open_memstream(&text, &len)) == NULL)
+	if (verbose && (log = text_memory(&text, &len)) == NULL)
 		prog_die(Q_TEMP, "out of memory");
 	table.file = real != NULL ? real : path;
 	prog_check(db, schedule_pass(db, &table, prog_now(), force, log));

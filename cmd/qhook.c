@@ -37,7 +37,7 @@ static const struct option LONGS[] = {
 	{ "listen", 1, NULL, 'L' }, { "quiet", 0, NULL, 'q' }, { "verbose", 0, NULL, 'v' }, { "check", 0, NULL, CHECK },
 	{ "verify", 0, NULL, VERIFY }, { NULL, 0, NULL, 0 }
 };
-static struct prog self = { .name = "qhook", .help = HELP, .shorts = "qvL:", .longs = LONGS };
+static struct prog self = { .name = "qhook", .help = HELP, .shorts = "qvL:", .longs = LONGS, .stays = true };
 
 struct table { struct hook_table *rows; int users; };	/* an old one goes with the last request that began under it */
 

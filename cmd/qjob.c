@@ -70,7 +70,7 @@ static char *
 environment(const struct job *job, size_t *len)
 {
 	char *of_job = child_env(job, db_path(db), len), *env = NULL;
-	FILE *f = of_job != NULL ? open_memstream(&env, len) : NULL;
+	FILE *f = of_job != NULL ? text_memory(&env, len) : NULL;
 	size_t n = *len;
 
 	if (f == NULL)

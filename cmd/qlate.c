@@ -354,8 +354,12 @@ replace(const char *name, const char *text, size_t n)
 		prog_die(Q_TEMP, "out of memory");
 	if (snprintf(temp, sizeof temp, "%s.XXXXXX", path) >= (int)sizeof temp)
 		prog_die(Q_CREATE, "%s: the name is too long", name);
-	if ((fd = mkstemp(temp)) == -1 || (f = fdopen(fd, "w")) == NULL)
-		prog_die(Q_CREATE, "%s: cannot be made: %s; its folder must be there, and yours to write to", name, strerror(errno));
+	if ((fd = mkstemp(temp)) == -1 || (f = fdopen(fd, "w")) == NULL) {
+		err = errno;
+		if (fd != -1)
+			unlink(temp);
+		prog_die(Q_CREATE, "%s: cannot be made: %s; its folder must be there, and yours to write to", name, strerror(err));
+	}
 	if (fwrite(text, 1, n, f) < n || fflush(f) == EOF || fchmod(fd, 0644) == -1 || fsync(fd) == -1 || fclose(f) == EOF || rename(temp, path) == -1) {
 		err = errno;
 		unlink(temp);
@@ -372,7 +376,7 @@ write_file(const char *name, void (*print)(FILE *))
 	struct stat st;
 	char *text;
 	size_t n;
-	FILE *f = open_memstream(&text, &n);
+	FILE *f = text_memory(&text, &n);
 
 	if (f == NULL)
 		prog_die(Q_TEMP, "out of memory");
@@ -473,7 +477,7 @@ digest(uint64_t h, const char *s)
 static void
 text_open(struct text *t)
 {
-	if ((t->f = open_memstream(&t->p, &t->n)) == NULL)
+	if ((t->f = text_memory(&t->p, &t->n)) == NULL)
 		prog_die(Q_TEMP, "out of memory");
 }
 

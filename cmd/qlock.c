@@ -155,12 +155,11 @@ locked(void)
 	at = lock_it();
 	for (int i = 0; i < lost.n && i < (int)(sizeof lost.id / sizeof *lost.id); i++)
 		prog_warn("%s: job %" PRId64 ": dead: its claim was lost; next: qls %" PRId64, lock.name, lost.id[i], lost.id[i]);
-	if ((f = open_memstream(&env, &len)) != NULL) {
+	if ((f = text_memory(&env, &len)) != NULL) {
 		lock_env(db, &lock, f);
 		fprintf(f, "Q_DB=%s%c", db_path(db), 0);
-		fclose(f);
 	}
-	if (f == NULL || env == NULL)
+	if (f == NULL || fclose(f) == EOF)
 		prog_die(Q_TEMP, "out of memory");
 	run_begin(&run, at, env, len);
 	run_watch(&run, db);

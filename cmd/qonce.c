@@ -114,16 +114,15 @@ static char *
 environment(int64_t around, size_t *len)
 {
 	char *env = NULL;
-	FILE *f = open_memstream(&env, len);
+	FILE *f = text_memory(&env, len);
 
 	if (f != NULL) {
 		fprintf(f, "Q_ONCE_KEY=%s%c", key, 0);
 		if (around != 0)
 			lock_env_fences(db, around, f);
 		fprintf(f, "Q_DB=%s%c", db_path(db), 0);
-		fclose(f);
 	}
-	if (f == NULL || env == NULL)
+	if (f == NULL || fclose(f) == EOF)
 		prog_die(Q_TEMP, "out of memory");
 	return env;
 }

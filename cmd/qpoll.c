@@ -174,7 +174,7 @@ give(const struct page *page)
 	const char *said;
 	int caught = 0;
 	size_t len, n = 0;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = text_memory(&text, &len);
 
 	for (size_t i = 0; i < page->n && f != NULL; i++)
 		if (page->items[i].fresh) {

@@ -44,7 +44,7 @@ static const struct option LONGS[] = {
 	{ "limit", 1, NULL, LIMIT }, { "grace", 1, NULL, GRACE }, { "follow", 0, NULL, FOLLOW },
 	{ "verbose", 0, NULL, 'v' }, { NULL, 0, NULL, 0 }
 };
-static struct prog self = { .name = "qwork", .help = HELP, .shorts = "+vP:l:t:c:", .longs = LONGS };
+static struct prog self = { .name = "qwork", .help = HELP, .shorts = "+vP:l:t:c:", .longs = LONGS, .stays = true };
 
 static struct slot {			/* one job at a time */
 	enum { IDLE, RUNS, ENDED, GONE } stage;

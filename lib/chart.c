@@ -145,23 +145,15 @@ enum { LEFT_PX = 64, RIGHT_PX = 16, WIDE_PX = 960, HEAD_PX = 56, TITLE_PX = 26, 
 static void
 xml(FILE *f, const char *p, size_t n)
 {
-	char *safe = NULL;
-	size_t len;
-	FILE *m = open_memstream(&safe, &len);
-
-	if (m == NULL)
-		return;
-	text_show(m, p, n, 80);
-	fclose(m);
-	for (const char *s = safe; *s != '\0'; s++)
-		switch (*s) {
-		case '<': fputs("&lt;", f); break;
-		case '>': fputs("&gt;", f); break;
-		case '&': fputs("&amp;", f); break;
-		case '"': fputs("&quot;", f); break;
-		default: putc(*s, f);
-		}
-	free(safe);
+	for (size_t k; n > 0; p += k, n -= k) {
+		for (k = 0; k < n && p[k] != '\0' && strchr("<>&\"", p[k]) != NULL; k++)
+			fputs(p[k] == '<' ? "&lt;" : p[k] == '>' ? "&gt;" : p[k] == '&' ? "&amp;" : "&quot;", f);
+		p += k;
+		n -= k;
+		for (k = 0; k < n && (p[k] == '\0' || strchr("<>&\"", p[k]) == NULL); k++)
+			;
+		text_show(f, p, k, 80);
+	}
 }
 
 struct axis { int low, high; };		/* steps at the foot and the top of a panel */

@@ -807,7 +807,7 @@ char *
 child_words(char *const *argv, size_t *len)
 {
 	char *text = NULL;
-	FILE *f = open_memstream(&text, len);
+	FILE *f = text_memory(&text, len);
 
 	if (f == NULL)
 		return NULL;
@@ -832,7 +832,7 @@ child_env(const struct job *j, const char *db_path, size_t *len)
 		{ "ENTITY", j->entity }, { "DUE", when_text(due, j->due_ms, true) },
 		{ "EVENT_TIME", when_text(event, j->event_ms, true) }, { "DB", db_path }
 	};
-	FILE *f = open_memstream(&env, len);
+	FILE *f = text_memory(&env, len);
 
 	if (f == NULL)
 		return NULL;

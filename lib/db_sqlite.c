@@ -159,6 +159,25 @@ foreign(const struct db *db)
 	return false;
 }
 
+/* May this process write the file, and what is or comes beside it? */
+static bool
+may_write(const struct db *db)
+{
+	static const char *const SIDE[] = { "", "-wal", "-shm" };
+	char name[PATH_MAX], folder[PATH_MAX], *slash;
+	bool may = true;
+
+	snprintf(folder, sizeof folder, "%s", db->path);
+	if ((slash = strrchr(folder, '/')) == NULL)
+		return false;
+	slash[slash == folder] = '\0';
+	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++)
+		if (snprintf(name, sizeof name, "%s%s", db->path, SIDE[i]) >= PATH_MAX ||
+		    (access(name, R_OK | W_OK) == -1 && (errno != ENOENT || access(folder, W_OK | X_OK) == -1)))
+			may = false;
+	return may;
+}
+
 /* What an SQLite result code means to the programs. */
 static int
 fail_sqlite(struct db *db, int rc)
@@ -182,10 +201,11 @@ fail_sqlite(struct db *db, int rc)
 	case SQLITE_NOTADB:
 		return db_fail(db, Q_CONFIG, "%s: not an SQLite database; see -d and Q_DB; if it was a queue file: go back to a copy, as qbackup(1) says", path);
 	case SQLITE_CANTOPEN:
-		if (db->a != NULL && (sqlite3_system_errno(db->a) == EMFILE || sqlite3_system_errno(db->a) == ENFILE))
-			return db_fail(db, Q_TEMP, "%s: %s; see ulimit -n", path, strerror(sqlite3_system_errno(db->a)));
-		/* fall through */
 	case SQLITE_READONLY:
+		if (may_write(db))	/* so it is not permission; but what it was, SQLite does not always know */
+			return db_fail(db, Q_TEMP, "%s: cannot be opened now: %s; see ulimit -n and the disk", path,
+			    db->a != NULL && sqlite3_system_errno(db->a) != 0 ? strerror(sqlite3_system_errno(db->a)) : sqlite3_errstr(rc));
+		/* fall through */
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
 		return db_fail(db, Q_PERM, "%s: %s; check owner and mode of the file and its folder",
@@ -558,7 +578,8 @@ check_identity(struct db *db)
 	if (db->mode == DB_READ)
 		return Q_OK;
 	if (sqlite3_db_readonly(db->a, "main") == 1)
-		return db_fail(db, Q_PERM, "%s: no permission to write; check its owner and mode, and the mount", db->path);
+		return may_write(db) ? fail_sqlite(db, SQLITE_READONLY) :
+		    db_fail(db, Q_PERM, "%s: no permission to write; check its owner and mode, and the mount", db->path);
 	if ((rc = one_text(db->a, "PRAGMA synchronous", value, sizeof value)) != SQLITE_OK)
 		return fail_sqlite(db, rc);
 	if (strcmp(value, "2") != 0)
@@ -635,7 +656,7 @@ handle_new(struct db **out, const char *path, enum db_mode mode)
 	db->busy_ms = BUSY_MS;
 	given = path != NULL ? strdup(path) : db_default_path(&why);
 	if (given == NULL)
-		return db_fail(db, Q_CONFIG, "%s", why);
+		return db_fail(db, strcmp(why, "out of memory") == 0 ? Q_TEMP : Q_CONFIG, "%s", why);
 	if (*given == '\0')
 		db_fail(db, Q_NOINPUT, "the name of the queue file is empty; see -d and Q_DB");
 	db->path = absolute(given);
@@ -691,7 +712,8 @@ check_file(struct db *db)
 	if (lstat(db->path, &st) == -1) {
 		if (errno == ENOENT || errno == ENOTDIR)
 			return missing(db);
-		return db_fail(db, Q_PERM, "%s: %s; check owner and mode of the file and its folder", db->path, strerror(errno));
+		return errno != EACCES && errno != EPERM ? db_fail(db, Q_IO, "%s: %s", db->path, strerror(errno)) :
+		    db_fail(db, Q_PERM, "%s: %s; check owner and mode of the file and its folder", db->path, strerror(errno));
 	}
 	if (!S_ISREG(st.st_mode))
 		return db_fail(db, Q_CONFIG, "%s: %s, not a queue file; see -d and Q_DB", db->path,
@@ -715,8 +737,11 @@ same_file(struct db *db)
 {
 	struct stat st;
 
+	errno = 0;
 	if (stat(db->path, &st) == 0 && st.st_dev == db->dev && st.st_ino == db->ino)
 		return Q_OK;
+	if (errno != 0 && errno != ENOENT && errno != ENOTDIR)
+		return db_fail(db, Q_IO, "%s: %s", db->path, strerror(errno));
 	return db_fail(db, Q_CONFIG, "%s: removed or replaced while it was open; nothing was changed; start again", db->path);
 }
 
@@ -1080,10 +1105,22 @@ db_col_int(struct stmt *s, int i)
 	return v == 0 && sqlite3_column_type(s->st, i) == SQLITE_NULL ? -1 : v;
 }
 
+/* No value: NULL, or no memory for it. */
+static void
+column_fault(struct stmt *s)
+{
+	if (sqlite3_errcode(s->db->a) == SQLITE_NOMEM)
+		fail_sqlite(s->db, SQLITE_NOMEM);
+}
+
 const char *
 db_col_text(struct stmt *s, int i)
 {
-	return (const char *)sqlite3_column_text(s->st, i);
+	const char *p = (const char *)sqlite3_column_text(s->st, i);
+
+	if (p == NULL)
+		column_fault(s);
+	return p;
 }
 
 const void *
@@ -1091,6 +1128,8 @@ db_col_blob(struct stmt *s, int i, size_t *n)
 {
 	const void *p = sqlite3_column_blob(s->st, i);
 
+	if (p == NULL)
+		column_fault(s);
 	*n = (size_t)sqlite3_column_bytes(s->st, i);
 	return p == NULL && sqlite3_column_type(s->st, i) != SQLITE_NULL ? "" : p;
 }

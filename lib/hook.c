@@ -886,7 +886,7 @@ handshake(struct look *l, struct hook_verdict *v)
 		for (int i = 0; i < l->h->nsecrets; i++)
 			if (l->h->secret_names[i] == v->secret)
 				l->bad |= !sign_hex(&l->h->secrets[i], text, sum);
-		if (l->bad || (f = open_memstream(&v->answer, &size)) == NULL) {
+		if (l->bad || (f = text_memory(&v->answer, &size)) == NULL) {
 			l->bad = true;
 			return true;
 		}
@@ -1000,7 +1000,7 @@ keep_headers(struct look *l, struct hook_verdict *v)
 	const char *names[6 + 1 + KEEP], *value;
 	size_t size, len;
 	int n = 0, i, j;
-	FILE *f = open_memstream(&v->headers, &size);
+	FILE *f = text_memory(&v->headers, &size);
 
 	if (f == NULL) {
 		l->bad = true;

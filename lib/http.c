@@ -289,7 +289,7 @@ http_shown(char *buf, size_t size, const char *url)
 	fit(buf, size, "(no URL)");
 	if (scheme != NULL && host != NULL && path != NULL &&
 	    (raw = curl_maprintf("%s://%s%s%s%s", scheme, host, port != NULL ? ":" : "", port != NULL ? port : "", path)) != NULL) {
-		if ((f = open_memstream(&text, &len)) != NULL) {
+		if ((f = text_memory(&text, &len)) != NULL) {
 			text_show(f, raw, strlen(raw), SHOWN_MAX);
 			if (fclose(f) == 0)
 				fit(buf, size, text);
@@ -907,7 +907,7 @@ why(struct http *h, const struct http_ask *ask, struct http_answer *a, const cha
 {
 	char shown[4 * SHOWN_MAX], *text = NULL, *cause = NULL;
 	size_t len;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = text_memory(&text, &len);
 	va_list ap;
 
 	fit(a->why, sizeof a->why, "out of memory");

@@ -565,7 +565,7 @@ pass_on(struct db *db, int64_t id, const char *to, int64_t now)
 	struct job_new new = { .priority = -1, .due_ms = now, .event_ms = -1, .attempts = -1, .window_ms = -1, .base_ms = -1, .cap_ms = -1 };
 	struct job job;
 	size_t n = 0;
-	FILE *f = open_memstream(&record, &n);
+	FILE *f = text_memory(&record, &n);
 
 	if (f != NULL && queue != NULL && job_get(db, id, &job) == Q_OK) {
 		job_print(f, &job);

@@ -461,7 +461,7 @@ put_string(struct canon *c, struct span v)
 		return false;
 	if (!is_plain(text, len))
 		good = put(c, v.p, v.n);
-	else if ((f = open_memstream(&again, &size)) != NULL) {
+	else if ((f = text_memory(&again, &size)) != NULL) {
 		text_json(f, text, len);
 		good = fclose(f) == 0 && put(c, again, size);
 	}

@@ -97,7 +97,7 @@ expand(const char *text, const struct places *at, bool *unset)
 {
 	char *buf = NULL;
 	size_t n, len;
-	FILE *f = open_memstream(&buf, &n);
+	FILE *f = text_memory(&buf, &n);
 	int i;
 
 	*unset = false;

@@ -10,6 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "prog.h"
 
 struct prog *prog;
@@ -33,6 +35,16 @@ plug(void)
 			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
+static void *
+json_memory(size_t n)
+{
+	void *p = malloc(n);
+
+	if (p == NULL)
+		prog_die(Q_TEMP, "out of memory");
+	return p;
+}
+
 void
 prog_start(struct prog *p, bool changes_file)
 {
@@ -49,6 +61,8 @@ prog_start(struct prog *p, bool changes_file)
 
 	prog = p;
 	plug();
+	if (!p->stays)
+		json_set_alloc_funcs(json_memory, free);
 	setvbuf(stderr, line, _IOLBF, sizeof line);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

@@ -19,6 +19,7 @@ struct prog {
 	const char *shorts;	/* getopt string, "+" first if a command follows; without hVd */
 	const struct option *longs;	/* without help, version, database */
 	bool quiet;
+	bool stays;		/* it lives on when memory runs out in the midst of JSON; others end there (75), before that looks like bad JSON */
 	const char *database;	/* -d */
 };
 extern struct prog *prog;	/* the running program, set by prog_start */

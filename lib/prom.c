@@ -25,12 +25,15 @@ label(struct prom *p, const char *name, const char *value, char before)
 {
 	char *safe = NULL;
 	size_t n;
-	FILE *m = open_memstream(&safe, &n);
+	FILE *m = text_memory(&safe, &n);
 
-	if (m == NULL)
+	if (m != NULL)
+		text_show(m, value, strlen(value), 0);
+	if (m == NULL || fclose(m) == EOF) {
+		db_fail(p->db, Q_TEMP, "out of memory");
+		free(safe);
 		return;
-	text_show(m, value, strlen(value), 0);
-	fclose(m);
+	}
 	fprintf(p->f, "%c%s=\"", before, name);
 	for (const char *s = safe; *s != '\0'; s++)
 		if (*s == '\\' || *s == '"')
@@ -115,6 +118,8 @@ sources(struct prom *p)
 	int64_t at;
 
 	head(p, "q_poll_last_success_timestamp_seconds", "gauge", "Unix time of the last run of a source that was no failure.");
+	if (name == NULL)
+		db_fail(p->db, Q_TEMP, "out of memory");
 	while (name != NULL && db_status(p->db) == Q_OK) {
 		more = db_next(db_prepare(p->db, SOURCES), name);
 		free(name);

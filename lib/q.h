@@ -140,6 +140,12 @@ bool text_repeated(char *const *words, int i);	/* does words[i] stand before i, 
 const char *text_name_fault(const char *);	/* type, key, entity: NULL, or what is wrong: empty, over 255 bytes, control bytes, not UTF-8 */
 bool text_int(const char *, int64_t lo, int64_t hi, int64_t *);	/* decimal digits only */
 
+/*
+ * A stream into memory: as open_memstream(3), whose loss of what memory ran out for nobody is told; here fclose(3) fails, and
+ * *text, which the caller frees in any case, and *len are good only after it.
+ */
+FILE *text_memory(char **text, size_t *len);
+
 /* JSON: a string literal; bytes that are not UTF-8 become U+FFFD. */
 void text_json(FILE *, const char *, size_t);
 /* JSON members behind another: ,"name":VALUE; NULL and -1 are null; a time is ,"name_at":TEXT,"name_ms":NUMBER. */

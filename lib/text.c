@@ -4,9 +4,12 @@
  * Text is UTF-8 whatever the locale says: a cron job has none, and a report must
  * look the same in both places.
  */
+#define _GNU_SOURCE		/* fopencookie */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -464,4 +467,58 @@ text_nearest(const char *word, const char *const *names)
 			best = *names;
 		}
 	return best;
+}
+
+/* ---- a stream into memory ---- */
+
+struct memory { char **text; size_t *len, cap; bool lost; };
+
+static ssize_t
+memory_write(void *cookie, const char *p, size_t n)
+{
+	struct memory *m = cookie;
+	char *more;
+
+	if (*m->len + n >= m->cap) {
+		if ((more = realloc(*m->text, 2 * (*m->len + n) + 256)) == NULL) {
+			m->lost = true;
+			return 0;
+		}
+		*m->text = more;
+		m->cap = 2 * (*m->len + n) + 256;
+	}
+	memcpy(*m->text + *m->len, p, n);
+	*m->len += n;
+	(*m->text)[*m->len] = '\0';
+	return (ssize_t)n;
+}
+
+static int
+memory_close(void *cookie)
+{
+	struct memory *m = cookie;
+	bool lost;
+
+	memory_write(m, "", 0);		/* nothing at all is "" */
+	lost = m->lost;
+	free(m);
+	if (lost)
+		errno = ENOMEM;
+	return lost ? -1 : 0;
+}
+
+FILE *
+text_memory(char **text, size_t *len)
+{
+	struct memory *m = calloc(1, sizeof *m);
+	FILE *f = NULL;
+
+	*text = NULL;
+	*len = 0;
+	if (m != NULL) {
+		*m = (struct memory){ .text = text, .len = len };
+		if ((f = fopencookie(m, "w", (cookie_io_functions_t){ .write = memory_write, .close = memory_close })) == NULL)
+			free(m);
+	}
+	return f;
 }

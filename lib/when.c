@@ -234,7 +234,8 @@ when_zone(const char *zone, const char **why)
 {
 	const char *dir = getenv("TZDIR"), *p;
 	char path[4096], magic[4];
-	ssize_t n;
+	size_t got = 0;
+	ssize_t n = 0;
 	int fd;
 
 	/* libc takes a name that it does not know for UTC, so the name is checked here. */
@@ -258,9 +259,12 @@ when_zone(const char *zone, const char **why)
 			return fail(why, "this system has no time zones (only UTC): install tzdata");
 		return fail(why, "unknown zone: write its name like Europe/Berlin, or UTC");
 	}
-	n = read(fd, magic, sizeof(magic));
+	while (got < sizeof(magic) && (n = read(fd, magic + got, sizeof(magic) - got)) > 0)
+		got += (size_t)n;
 	close(fd);
-	if (n != (ssize_t)sizeof(magic) || memcmp(magic, "TZif", sizeof(magic)) != 0)
+	if (n == -1)
+		return fail(why, "the file of this zone cannot be read");
+	if (got != sizeof(magic) || memcmp(magic, "TZif", sizeof(magic)) != 0)
 		return fail(why, "not a time zone: its file does not start with TZif");
 	return true;
 }
