@@ -93,12 +93,17 @@ lint: lib/schema.c
 	cppcheck -q --error-exitcode=1 --enable=warning,portability --suppress=memleakOnRealloc --std=c11 \
 	-Ilib '-D_Noreturn=__attribute__((noreturn))' '-Djson_object_foreach(o,k,v)=for(;;)' '-Djson_array_foreach(a,i,v)=for(;;)' $(C)
 	shellcheck .ci/run $$(find scripts -type f ! -path scripts/systemd/\*) t/lib.sh
+	shellcheck -x t/bench/run
 	shellcheck -S error $$(find t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} +)
 	mandoc -T lint -W warning $(MAN)
 	cat $(SQL:%=lib/%.sql) | sqlite3 -bail :memory:
 
 bench: all t/serve
 	PATH="$(CURDIR)/cmd:$$PATH" t/bench/run
+# The same, kept under .bench with date and versions.
+bench-save: all t/serve
+	mkdir -p .bench
+	PATH="$(CURDIR)/cmd:$$PATH" t/bench/run | tee .bench/$$(date -u +%Y-%m-%dT%H%M).txt
 storm: all $(UNIT)
 	PATH="$(CURDIR)/cmd:$$PATH" t/storm/run
 # With libFuzzer where clang has it, else by t/fuzz/fuzz alone, and damaged files.  RUNS, MUTANTS, SEED, and FUZZ: some targets alone.
@@ -130,5 +135,5 @@ uninstall:
 clean:
 	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .fuzz
 
-.PHONY: all check asan lint bench storm fuzz crash fault model install uninstall clean FORCE
+.PHONY: all check asan lint bench bench-save storm fuzz crash fault model install uninstall clean FORCE
 .DELETE_ON_ERROR:

@@ -72,7 +72,7 @@ seq 100001 102000 | sed 's/.*/{"id":"r&","stamp":1700&000}/; 1s/^/[/; $!s/$/,/; 
 echo '{"name":"p","url":"'"$url"'/items?limit=100","insecure_http":true,"items":"/items","id":"/id","cursor":"/updated_at","order":"asc",
 "query":{"since":"{cursor}"},"next":"link","start":"all","queue":"p"}' >p.json
 qpoll p.json
-is "$?" 0 '20 commits of some 40 pages each'
+is "$?" 0 '20 commits of some 25 pages each'
 kill $server
 most=$(wc -c <q.db-wal)
 test "$most" -lt 1048576; ok $? '... leave a log of less than 1 MB'

@@ -6,9 +6,13 @@
  *		ratios to the first in the same round, largest resident KiB, failures, median ms of processor.  An argument @ is the next of LINES.
  *	clock loops [-P N] [-s SECONDS] CMD...
  *		N loops of CMD side by side: runs/s, p50 ms, p99, max, least loop / busiest loop, failures.
- *	clock jobs [-P N] [-s SECONDS | -n JOBS] [-b BATCH] FILE QUEUE add|one|two
- *		The same for N processes that add jobs, or claim and settle them in one commit or in two, through libq;
+ *	clock jobs [-P N] [-s SECONDS | -n JOBS] [-b BATCH] [-k new|same|random] FILE QUEUE add|one|two
+ *		The same for N processes that add jobs (-k: with keys), or claim and settle them in one commit or in two, through libq;
  *		counts jobs, times commits (of two: both).
+ *	clock redis|beanstalkd [-P N] [-s SECONDS | -n JOBS] SOCKET add|work
+ *		The same for N clients of such a server, one job at a time.
+ *	clock stamp FILE
+ *		A handler: appends to FILE how many ms ago the instant was that standard input names (ns since 1970).
  *	clock hold FILE
  *		Holds the file open as a worker does, until it is killed.
  */
@@ -20,6 +24,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,7 +40,8 @@ extern char **environ;
 static int rounds = 50, nloops = 1, batch = 1;
 static double seconds = 2;
 static int64_t limit = INT64_MAX;
-static const char *prepare, *input = "/dev/null";
+static const char *prepare, *input = "/dev/null", *keys;
+static bool beanstalkd;
 static FILE *lines;
 
 static double
@@ -202,6 +209,21 @@ settle(struct db *db, const struct claim *claims, int n)
 		check(db, job_settle(db, &claims[i], &DONE, when_now(), NULL));
 }
 
+/* By -k; random: as an order number is, anywhere among the others. */
+static const char *
+key(int64_t n)
+{
+	static char text[40];
+
+	if (keys == NULL)
+		return NULL;
+	if (strcmp(keys, "same") == 0)
+		return "the same";
+	snprintf(text, sizeof text, strcmp(keys, "random") == 0 ? "%016llx-%d" : "order-%012lld-%d",
+	    (long long)((uint64_t)n * (strcmp(keys, "random") == 0 ? UINT64_C(0x9e3779b97f4a7c15) : 1)), (int)getpid());
+	return text;
+}
+
 static void
 libq(struct loop *l, char **argv, double end)
 {
@@ -221,8 +243,10 @@ libq(struct loop *l, char **argv, double end)
 		check(db, db_begin(db, adds));
 		if (adds) {
 			new.due_ms = when_now();
-			for (held = 0; held < batch; held++)
+			for (held = 0; held < batch; held++) {
+				new.key = key(l->jobs + held);
 				check(db, job_add(db, &new, when_now(), &id, &added));
+			}
 		} else {
 			settle(db, claims, two ? 0 : held);
 			check(db, job_claim(db, &want, when_now(), claims, &held));
@@ -243,6 +267,73 @@ libq(struct loop *l, char **argv, double end)
 		settle(db, claims, held);
 		check(db, db_commit(db));
 	}
+}
+
+/* Sends, and reads an answer of so many lines. */
+static void
+talk(FILE *f, const char *text, char *answer, size_t size, int n)
+{
+	if (fputs(text, f) == EOF || fflush(f) == EOF)
+		die("the server does not listen");
+	while (n-- > 0)
+		if (fgets(answer, (int)size, f) == NULL || *answer == '-')
+			die(*answer == '-' ? answer : "the server has gone");
+}
+
+/* redis: a list of jobs, and one of those that run, as its pages say; beanstalkd: put, reserve, delete. */
+static void
+server(struct loop *l, char **argv, double end)
+{
+	static const char JOB[] = "{\"to\":\"ana@example.org\",\"text\":\"hello\",\"n\":";
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	bool adds = strcmp(argv[1], "add") == 0;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	char text[512], payload[128], answer[256] = "";
+	double start;
+	FILE *f;
+
+	snprintf(to.sun_path, sizeof to.sun_path, "%s", argv[0]);
+	if (connect(fd, (struct sockaddr *)&to, sizeof to) == -1 || (f = fdopen(fd, "r+")) == NULL)
+		die("no server there");
+	setvbuf(f, NULL, _IOFBF, 4096);
+	while (l->jobs < limit && clock_ms() < end) {
+		start = clock_ms();
+		snprintf(payload, sizeof payload, "%s\"%d-%lld\"}", JOB, (int)getpid(), (long long)l->jobs);
+		if (adds && beanstalkd)
+			snprintf(text, sizeof text, "put 0 0 120 %zu\r\n%s\r\n", strlen(payload), payload);
+		else if (adds)
+			snprintf(text, sizeof text, "*3\r\n$5\r\nLPUSH\r\n$1\r\nq\r\n$%zu\r\n%s\r\n", strlen(payload), payload);
+		else
+			strcpy(text, beanstalkd ? "reserve-with-timeout 0\r\n" : "*5\r\n$5\r\nLMOVE\r\n$1\r\nq\r\n$4\r\nruns\r\n$5\r\nRIGHT\r\n$4\r\nLEFT\r\n");
+		talk(f, text, answer, sizeof answer, 1);
+		if (!adds) {
+			if (strncmp(answer, "TIMED_OUT", 9) == 0 || strncmp(answer, "$-1", 3) == 0)
+				break;
+			fgets(payload, sizeof payload, f);
+			payload[strcspn(payload, "\r")] = '\0';
+			if (beanstalkd)
+				snprintf(text, sizeof text, "delete %lld\r\n", atoll(answer + strlen("RESERVED ")));
+			else
+				snprintf(text, sizeof text, "*4\r\n$4\r\nLREM\r\n$4\r\nruns\r\n$1\r\n1\r\n$%zu\r\n%s\r\n", strlen(payload), payload);
+			talk(f, text, answer, sizeof answer, 1);
+		}
+		l->jobs++;
+		time_of(l, clock_ms() - start);
+	}
+}
+
+static void
+stamp(char **argv)
+{
+	struct timespec now;
+	char line[64];
+	FILE *f = fopen(argv[0], "a");
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (f == NULL || fgets(line, sizeof line, stdin) == NULL)
+		die("stamp");
+	fprintf(f, "%.3f\n", ((double)now.tv_sec * 1e9 + (double)now.tv_nsec - atof(line)) / 1e6);
+	fclose(f);
 }
 
 static int
@@ -303,7 +394,7 @@ main(int argc, char *argv[])
 	const char *what = argc > 1 ? argv[1] : "";
 	int c;
 
-	for (optind = 2; (c = getopt(argc, argv, "+n:p:i:a:P:s:b:")) != -1;)
+	for (optind = 2; (c = getopt(argc, argv, "+n:p:i:a:P:s:b:k:")) != -1;)
 		switch (c) {
 		case 'n': rounds = atoi(optarg); limit = rounds; break;
 		case 'p': prepare = optarg; break;
@@ -312,6 +403,7 @@ main(int argc, char *argv[])
 		case 'P': nloops = atoi(optarg); break;
 		case 's': seconds = atof(optarg); break;
 		case 'b': batch = atoi(optarg); break;
+		case 'k': keys = optarg; break;
 		default: die("see the top of clock.c");
 		}
 	if (rounds < 1 || nloops < 1 || nloops > LOOPS || batch < 1 || batch > BATCH_MAX)
@@ -323,6 +415,13 @@ main(int argc, char *argv[])
 		return side_by_side(processes, argv);
 	if (strcmp(what, "jobs") == 0)
 		return side_by_side(libq, argv);
+	beanstalkd = strcmp(what, "beanstalkd") == 0;
+	if (beanstalkd || strcmp(what, "redis") == 0)
+		return side_by_side(server, argv);
+	if (strcmp(what, "stamp") == 0) {
+		stamp(argv);
+		return 0;
+	}
 	if (strcmp(what, "hold") == 0)
 		hold(argv);
 	die("see the top of clock.c");
