@@ -205,7 +205,7 @@ damage(struct file *f, bool log)
 		random_bytes(f->at + below(log ? LOG_HEAD : 100), 1 + below(40));
 		return "a torn head";
 	case 7:
-		memcpy(p, page(f->at == NULL || below(2) == 0 ? &plain : &with_log, false), PAGE);
+		memcpy(p, page(below(2) == 0 ? &plain : &with_log, false), PAGE);
 		return "a page of another file";
 	case 8:
 		n = 512 * below(PAGE / 512);
@@ -507,7 +507,8 @@ keep(uint64_t number, const struct file *db, const struct file *log, const struc
 static void
 mutant(uint64_t number)
 {
-	static const struct file NONE = { NULL, 0 };
+	static unsigned char nothing[1];
+	const struct file none = { nothing, 0 };
 	static struct file db, log, shm;
 	struct flock user = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = SHM_USERS, .l_len = 1 };
 	int before = n.faults, held = -1;
@@ -520,8 +521,8 @@ mutant(uint64_t number)
 		any();
 	target = below(8);
 	copy(&db, target < 3 ? &plain : &with_log);
-	copy(&log, target < 3 ? &NONE : &its_log);
-	copy(&shm, target < 3 ? &NONE : &its_shm);
+	copy(&log, target < 3 ? &none : &its_log);
+	copy(&shm, target < 3 ? &none : &its_shm);
 	if (target < 5) {
 		how = damage(&db, false);
 		snprintf(what, sizeof what, "file%s, %s", target < 3 ? "" : " with a log", how);
