@@ -99,6 +99,11 @@ qset expect.cleanup=26h
 exits 0 'under qjob' qjob --count-from-stdout cleanup -- nightly-cleanup app.db rules
 is "$(qls -j --state done cleanup | jq .count)" 0 '... the count is on record'
 exits 0 '... all is well' qlate --check cleanup
+for usual in 1 2 2 2; do qjob --count-from-stdout cleanup -- echo "$usual" >out; done
+app "INSERT INTO session(kind, last_seen) SELECT 'guest', '2026-01-01' FROM generate_series(1, 60)"
+exits 0 'a night with far more than usual, below the limit' qjob --count-from-stdout cleanup -- nightly-cleanup app.db rules
+exits 1 '... qlate --check tells' qlate --check cleanup
+like "$(cat out)" 'COUNT cleanup' '... of the count'
 rule "guests session 30 150 last_seen < :cutoff"
 exits 1 'stopped by its breaker' qjob --count-from-stdout cleanup -- nightly-cleanup app.db rules
 exits 1 '... qlate --check tells' qlate --check cleanup
