@@ -74,6 +74,23 @@ is "$(app "SELECT count(deleted_at) FROM session WHERE kind = 'trial'")" 40 'kil
 exits 0 '... run again' nightly-cleanup app.db rules
 is "$(app "SELECT count(*), max(last_seen) FROM session WHERE kind = 'trial' AND deleted_at IS NOT NULL")" '59|2026-03-01 00:00:29' \
     '... what is older than the scheduled time says, and no more'
+# Killed before its Nth command, whichever that is: KILLS="$(seq 58)" is all of them.
+echo 'n_=0; set -T; trap '\''((++n_ != KILL_AT)) || kill -9 $$'\'' DEBUG' >kill.sh
+rule "tests session 30 150 kind = 'test' AND last_seen < :cutoff"
+killed=0
+for k in ${KILLS:-44 47}; do
+	app "DELETE FROM session WHERE kind = 'test'; DELETE FROM cleanup_audit WHERE rule = 'tests';
+	    INSERT INTO session(kind, last_seen, deleted_at) SELECT 'test', iif(value <= 20, '2026', '2026-03-30'),
+	    iif(value > 10, NULL, '2026-03-01') FROM generate_series(1, 25)"
+	BATCH=7 BASH_ENV="$PWD/kill.sh" KILL_AT=$k nightly-cleanup app.db rules >out 2>err
+	[ $? != 137 ] || killed=$((killed + 1))
+	BATCH=7 nightly-cleanup app.db rules >out
+	is "$? $(app "SELECT count(*), count(deleted_at) FROM session WHERE kind = 'test'") $(app "SELECT count(*) FROM cleanup_audit WHERE rule = 'tests'")" \
+	    '0 15|10 10' "killed before command $k"
+done
+[ "$killed" -gt 0 ]
+ok $? '... indeed'
+
 unset Q_DUE
 
 # By cron: the count, and who tells that it did not run or stopped.
@@ -82,6 +99,11 @@ qset expect.cleanup=26h
 exits 0 'under qjob' qjob --count-from-stdout cleanup -- nightly-cleanup app.db rules
 is "$(qls -j --state done cleanup | jq .count)" 0 '... the count is on record'
 exits 0 '... all is well' qlate --check cleanup
+for usual in 1 2 2 2; do qjob --count-from-stdout cleanup -- echo "$usual" >out; done
+app "INSERT INTO session(kind, last_seen) SELECT 'guest', '2026-01-01' FROM generate_series(1, 60)"
+exits 0 'a night with far more than usual, below the limit' qjob --count-from-stdout cleanup -- nightly-cleanup app.db rules
+exits 1 '... qlate --check tells' qlate --check cleanup
+like "$(cat out)" 'COUNT cleanup' '... of the count'
 rule "guests session 30 150 last_seen < :cutoff"
 exits 1 'stopped by its breaker' qjob --count-from-stdout cleanup -- nightly-cleanup app.db rules
 exits 1 '... qlate --check tells' qlate --check cleanup

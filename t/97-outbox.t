@@ -61,6 +61,19 @@ is "$(qls cut)" '' '... adds nothing'
 outbox-relay & outbox-relay; wait $!
 is "$? $(unpublished) $(qls cut | wc -l)" '0 0 2' 'two at once'
 
+# Killed before its Nth command, whichever that is: KILLS="$(seq 40)" is all of them.
+echo 'n_=0; set -T; trap '\''((++n_ != KILL_AT)) || kill -9 $$'\'' DEBUG' >kill.sh
+killed=0
+for k in ${KILLS:-23 25}; do
+	sqlite3 app.db "INSERT INTO outbox(queue, payload) VALUES('kill$k', 'a'), ('kill$k', 'b')"
+	BASH_ENV="$PWD/kill.sh" KILL_AT=$k outbox-relay 2>err
+	[ $? != 137 ] || killed=$((killed + 1))
+	outbox-relay
+	is "$? $(unpublished) $(qls "kill$k" | wc -l)" '0 0 2' "killed before command $k"
+done
+[ "$killed" -gt 0 ]
+ok $? '... indeed'
+
 # The same through psql, against a server of our own; as another user, since it does not run as root.
 for pg in "$(dirname "$(command -v initdb)")" /usr/lib/postgresql/*/bin; do [ ! -x "$pg/initdb" ] || break; done
 if [ ! -x "$pg/initdb" ] || ! command -v psql >/dev/null || { [ "$(id -u)" = 0 ] && ! id postgres >/dev/null 2>&1; }; then

@@ -11,7 +11,7 @@ t=$(cd "${0%/*}" && pwd) || exit 1	# this directory, for files that lie beside a
 for _name in $(env | sed -n 's/^\(Q_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$_name"; done
 unset _name XDG_STATE_HOME NO_COLOR
 umask 022
-_n=0 _plan= _nl='
+_n=0 _plan='' _nl='
 '
 _dir=$(mktemp -d "${TMPDIR:-/tmp}/q-test.XXXXXX") && cd "$_dir" || exit 1
 trap 'cd / && chmod -R u+rwX "$_dir" && rm -rf "$_dir"' EXIT
