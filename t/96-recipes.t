@@ -7,22 +7,14 @@ use File::Basename qw(basename dirname);
 use File::Temp qw(tempdir);
 use Test::More;
 
-<<<<<<< HEAD
 my $scripts = abs_path(dirname($0) . '/../scripts');
 my $dir = tempdir('q-test.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 delete $ENV{$_} for grep { /^Q_/ } keys %ENV;
 @ENV{qw(HOME TZ LC_ALL)} = ($dir, 'UTC', 'C');
 chdir $dir or die "$dir: $!";
 END { chdir '/' }
-=======
-# Those that are no recipes: they build, check and measure q itself.
-for f in *; do
-	[ -f "$f" ] || continue
-	case $f in bench-peers | check | need | quickstart) ;; *) echo "$f" ;; esac
-done >"$_dir/recipes"
->>>>>>> 6448166 (bench: rows of servers, batches, keys, wake-up, payloads, remembered keys; bench-peers, bench-save)
 
-my %house = map { $_ => 1 } qw(check need quickstart);	# they build and check q itself
+my %house = map { $_ => 1 } qw(bench-peers check need quickstart);	# they build, check and measure q itself
 for my $file (grep { -f && !$house{basename $_} } glob "$scripts/*") {
 	my $name = basename $file;
 	open my $in, '<', $file or die "$file: $!";
