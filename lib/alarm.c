@@ -168,7 +168,7 @@ dead(struct check *c, const char *queue)
 {
 	struct stmt *s = of_queue(c, DEAD, queue);
 	int64_t n, since, id;
-	const char *why, *type;
+	const char *why;
 
 	db_int(s, ":n", DEAD_LOOKED);
 	if (db_step(s) != 1)
@@ -182,9 +182,9 @@ dead(struct check *c, const char *queue)
 	s = db_prepare(c->db, REASON);
 	db_int(s, ":id", id);
 	if (db_step(s) == 1) {
-		if ((why = db_col_text(s, 0)) != NULL)
+		if ((why = db_col_opt(s, 0)) != NULL)
 			detail(c, "job %" PRId64 ": %.300s", id, why);
-		if ((type = db_col_text(s, 1)) != NULL && strcmp(type, "qjob") == 0)	/* nobody would take it if it were replayed */
+		if (strcmp(db_col_text(s, 1), "qjob") == 0)	/* nobody would take it if it were replayed */
 			next(c, "qls %" PRId64 "; mend the cause; start the crontab line again, or wait: its next success cancels this", id);
 	}
 	db_reset(s);
@@ -663,7 +663,7 @@ source(struct check *c, const char *name)
 			continue;
 		started[runs++] = db_col_int(s, 0);
 		if (strcmp(outcome, "failed") == 0 && failing) {
-			if (failed++ == 0 && (note = db_col_text(s, 3)) != NULL)
+			if (failed++ == 0 && (note = db_col_opt(s, 3)) != NULL)
 				snprintf(why, sizeof why, "%.300s", note);
 			failing_since = db_col_int(s, 0);
 		}
@@ -900,7 +900,7 @@ tally_of(struct tallies *all, struct name queue)
 {
 	uint32_t h = 2166136261u;
 
-	if (queue.n > 64)
+	if (queue.n == 0 || queue.n > 64)
 		return NULL;
 	for (size_t i = 0; i < queue.n; i++)
 		h = (h ^ (unsigned char)queue.p[i]) * 16777619u;
@@ -980,7 +980,7 @@ firsts(struct check *c)
 		s = db_prepare(c->db, FAILED);
 		db_int(s, ":id", t->sample);
 		if (db_step(s) == 1) {
-			why = db_col_text(s, 1);
+			why = db_col_opt(s, 1);
 			detail(c, "%" PRId64 " of the last %" PRId64 " first attempts failed, and retries hide it; job %" PRId64 "%s%.300s",
 			    t->first[1] - t->done[1], t->first[1], db_col_int(s, 0), why != NULL ? ": " : " is one", why != NULL ? why : "");
 			next(c, "qls %" PRId64 " shows its attempts; what it calls is ill", db_col_int(s, 0));

@@ -71,7 +71,7 @@ plan_read(struct db *db, const char *name, struct plan *p)
 		p->stop = db_col_int(s, 2);
 		p->step = db_col_int(s, 3);
 		snprintf(p->config, sizeof p->config, "%s", db_col_text(s, 4));
-		snprintf(p->flag, sizeof p->flag, "%s", db_col_text(s, 5) != NULL ? db_col_text(s, 5) : "");
+		snprintf(p->flag, sizeof p->flag, "%s", db_col_opt(s, 5) != NULL ? db_col_opt(s, 5) : "");
 	}
 	db_reset(s);
 	return db_status(db) != Q_OK ? db_status(db) : found ? Q_OK : Q_NO;
@@ -235,8 +235,8 @@ plan_count(struct db *db, const char *name, struct plan_count *c)
 static void
 get_window(struct stmt *s, struct window *w)
 {
-	*w = (struct window){ .start = db_col_int(s, 0), .stop = db_col_int(s, 1), .walk = (char *)db_col_text(s, 3), .pages = db_col_int(s, 4),
-	    .items = db_col_int(s, 5), .fresh = db_col_int(s, 6), .note = db_col_text(s, 7) };
+	*w = (struct window){ .start = db_col_int(s, 0), .stop = db_col_int(s, 1), .walk = (char *)db_col_opt(s, 3), .pages = db_col_int(s, 4),
+	    .items = db_col_int(s, 5), .fresh = db_col_int(s, 6), .note = db_col_opt(s, 7) };
 	snprintf(w->state, sizeof w->state, "%s", db_col_text(s, 2));
 }
 
@@ -414,7 +414,7 @@ plan_own(struct db *db, const char *name, const char *worker, int64_t lease_ms, 
 	db_int(s, ":boot", job_boot(db));
 	if (db_step(s) == 1) {
 		old = db_col_int(s, 0);
-		snprintf(other, sizeof other, "%s", db_col_text(s, 1) != NULL ? db_col_text(s, 1) : "");
+		snprintf(other, sizeof other, "%s", db_col_opt(s, 1) != NULL ? db_col_opt(s, 1) : "");
 	}
 	db_reset(s);
 	if (old != -1 && !is_dead(other, worker))

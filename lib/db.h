@@ -82,7 +82,8 @@ void db_reset(struct stmt *);		/* a query that is left before its end */
 int64_t db_last_id(struct db *);
 
 int64_t db_col_int(struct stmt *, int);			/* NULL gives -1 */
-const char *db_col_text(struct stmt *, int);		/* borrowed until the next step; NULL gives NULL */
+const char *db_col_opt(struct stmt *, int);		/* borrowed until the next step; NULL gives NULL */
+const char *db_col_text(struct stmt *, int);		/* likewise, of what is never NULL: else the file is damaged, and it gives "" */
 const void *db_col_blob(struct stmt *, int, size_t *);	/* likewise; an empty blob is not NULL */
 
 int db_status(const struct db *);	/* of the first failure since the last db_begin()/db_clear() */

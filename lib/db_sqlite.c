@@ -1114,13 +1114,23 @@ column_fault(struct stmt *s)
 }
 
 const char *
-db_col_text(struct stmt *s, int i)
+db_col_opt(struct stmt *s, int i)
 {
 	const char *p = (const char *)sqlite3_column_text(s->st, i);
 
 	if (p == NULL)
 		column_fault(s);
 	return p;
+}
+
+const char *
+db_col_text(struct stmt *s, int i)
+{
+	const char *p = db_col_opt(s, i);
+
+	if (p == NULL)
+		fail_sqlite(s->db, SQLITE_CORRUPT);
+	return p != NULL ? p : "";
 }
 
 const void *

@@ -217,7 +217,7 @@ replace(struct db *db, const struct job_new *j, int64_t id)
 	db_int(s, ":due", j->due_ms);
 	db_int(s, ":event", j->event_ms != -1 ? j->event_ms : j->due_ms);
 	db_text(s, ":zone", j->zone);
-	if (db_step(s) == 1 && db_col_text(s, 0) != NULL && (entity = strdup(db_col_text(s, 0))) == NULL)
+	if (db_step(s) == 1 && db_col_opt(s, 0) != NULL && (entity = strdup(db_col_opt(s, 0))) == NULL)
 		db_fail(db, Q_TEMP, "out of memory");
 	db_reset(s);
 	s = db_prepare(db, REBODY);
@@ -243,7 +243,7 @@ key_holder(struct db *db, const struct job_new *j, int64_t now, int64_t *id, boo
 	db_blob(s, ":body", j->payload, j->payload_len);
 	if (db_step(s) == 1) {
 		*id = db_col_int(s, 0);
-		state = db_col_text(s, 1);
+		state = db_col_opt(s, 1);
 		*open = state != NULL && (strcmp(state, "pending") == 0 || strcmp(state, "failed") == 0);
 		*same = db_col_int(s, 2) == 1;
 	}
@@ -528,12 +528,12 @@ held(struct db *db, const struct claim *c, const struct job_settle *how, struct 
 		return -1;
 	}
 	now_in = db_col_text(s, 0);
-	settled = db_col_text(s, 12);
+	settled = db_col_opt(s, 12);
 	if (strcmp(now_in, "claimed") == 0) {
 		found = 1;
 		snprintf(h->queue, sizeof h->queue, "%s", db_col_text(s, 1));
 		h->entity = NULL;
-		if (db_col_text(s, 2) != NULL && (h->entity = strdup(db_col_text(s, 2))) == NULL)
+		if (db_col_opt(s, 2) != NULL && (h->entity = strdup(db_col_opt(s, 2))) == NULL)
 			db_fail(db, Q_TEMP, "out of memory");
 		h->spent = db_col_int(s, 3);
 		h->lost = db_col_int(s, 4);
@@ -653,7 +653,7 @@ move(struct db *db, struct stmt *s)
 
 	if (moved) {
 		snprintf(queue, sizeof queue, "%s", db_col_text(s, 0));
-		if (db_col_text(s, 1) != NULL && (entity = strdup(db_col_text(s, 1))) == NULL)
+		if (db_col_opt(s, 1) != NULL && (entity = strdup(db_col_opt(s, 1))) == NULL)
 			db_fail(db, Q_TEMP, "out of memory");
 	}
 	db_reset(s);

@@ -343,7 +343,8 @@ col_name(struct stmt *s, int column)
 {
 	struct name name;
 
-	name.p = db_col_blob(s, column, &name.n);
+	if ((name.p = db_col_blob(s, column, &name.n)) == NULL)
+		name.p = "";
 	return name;
 }
 

@@ -184,9 +184,9 @@ job_get(struct db *db, int64_t id, struct job *j)
 	p = db_col_blob(s, GET_BODY, &j->payload_len);
 	j->payload = keep(&at, p, j->payload_len);
 	db_reset(s);
-	if (j->payload == NULL)
-		return db_fail(db, Q_IO, "%s: job %" PRId64 " has lost its payload; the file is damaged; next: go back to a copy, as qbackup(1) says",
-		    db_path(db), id);
+	if (j->queue == NULL || j->state == NULL || j->payload == NULL)
+		return db_fail(db, Q_IO, "%s: job %" PRId64 " has lost its %s; the file is damaged; next: go back to a copy, as qbackup(1) says",
+		    db_path(db), id, j->payload == NULL ? "payload" : "queue or state");
 	return db_status(db);
 }
 
@@ -297,6 +297,9 @@ job_attempts(struct db *db, int64_t id, int (*each)(const struct attempt *, void
 		p = db_col_blob(s, 15, &a.result_len);
 		a.result = keep(&at, p, a.result_len);
 		db_reset(s);
+		if (a.outcome == NULL || a.state == NULL)
+			return db_fail(db, Q_IO, "%s: job %" PRId64 " has lost an outcome; the file is damaged; next: go back to a copy, as qbackup(1) says",
+			    db_path(db), id);
 		rc = each(&a, arg);
 	}
 	return rc != 0 ? rc : db_status(db);
@@ -459,7 +462,7 @@ next_queue(struct db *db, char last[65])
 	bool more;
 
 	db_text(s, ":last", last);
-	more = db_step(s) == 1 && db_col_text(s, 0) != NULL;
+	more = db_step(s) == 1 && db_col_opt(s, 0) != NULL;
 	if (more && !(more = copy_name(last, 65, s, 0)))
 		db_fail(db, Q_IO, "%s: something has a name that no program of q writes", db_path(db));
 	db_reset(s);

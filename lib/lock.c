@@ -70,7 +70,7 @@ holder(struct db *db, const char *name, int64_t boot, struct lock_held *h)
 	if ((held = db_step(s) == 1)) {
 		*h = (struct lock_held){ .name = name, .fence = db_col_int(s, 0), .left_ms = db_col_int(s, 1) - boot,
 		    .since_ms = db_col_int(s, 2), .worker = worker };
-		snprintf(worker, sizeof worker, "%s", db_col_text(s, 3) != NULL ? db_col_text(s, 3) : "");
+		snprintf(worker, sizeof worker, "%s", db_col_opt(s, 3) != NULL ? db_col_opt(s, 3) : "");
 	}
 	db_reset(s);
 	return held;

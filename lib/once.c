@@ -69,8 +69,8 @@ read_row(struct stmt *s, struct once *o)
 	if (o->output_len > 0)
 		memcpy(output, p, o->output_len);
 	o->output = output;
-	o->worker = kept(worker, sizeof worker, db_col_text(s, 7));
-	o->reason = kept(reason, sizeof reason, db_col_text(s, 8));
+	o->worker = kept(worker, sizeof worker, db_col_opt(s, 7));
+	o->reason = kept(reason, sizeof reason, db_col_opt(s, 8));
 	o->left_ms = db_col_int(s, 10);
 	o->state = strcmp(state, "done") == 0 ? ONCE_DONE : strcmp(state, "failed") == 0 ? ONCE_FAILED :
 	    o->left_ms > 0 ? ONCE_RUNNING : ONCE_UNKNOWN;

@@ -304,7 +304,7 @@ delete_job(struct work *w, int64_t id, struct mark *m)
 	if (db_step(s) != 1)
 		return false;
 	attempt = db_col_int(s, 0);
-	if (db_col_text(s, 1) != NULL && (key = strdup(db_col_text(s, 1))) == NULL)
+	if (db_col_opt(s, 1) != NULL && (key = strdup(db_col_opt(s, 1))) == NULL)
 		db_fail(w->db, Q_TEMP, "out of memory");
 	db_run(s);
 	w->units++;
@@ -576,7 +576,7 @@ next_name(struct work *w, const char *sql, char **last)
 	char *name = NULL;
 
 	db_text(s, ":last", *last != NULL ? *last : "");
-	if (db_step(s) == 1 && db_col_text(s, 0) != NULL && (name = strdup(db_col_text(s, 0))) == NULL)
+	if (db_step(s) == 1 && db_col_opt(s, 0) != NULL && (name = strdup(db_col_opt(s, 0))) == NULL)
 		db_fail(w->db, Q_TEMP, "out of memory");
 	db_reset(s);
 	free(*last);

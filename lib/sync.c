@@ -82,12 +82,12 @@ sync_read(struct sync *p, struct db *db, const struct source *src, const struct 
 	if (db_step(s) == 1) {
 		p->gen = db_col_int(s, 0);
 		snprintf(p->config, sizeof p->config, "%s", db_col_text(s, 1));
-		p->cursor = keep(db, db_col_text(s, 2));
+		p->cursor = keep(db, db_col_opt(s, 2));
 		get_key(s, 3, &p->key);
 		get_key(s, 4, &p->seen_from);
-		p->walk = keep(db, db_col_text(s, 5));
-		p->etag = keep(db, db_col_text(s, 6));
-		p->modified = keep(db, db_col_text(s, 7));
+		p->walk = keep(db, db_col_opt(s, 5));
+		p->etag = keep(db, db_col_opt(s, 6));
+		p->modified = keep(db, db_col_opt(s, 7));
 		p->unmodified = db_col_int(s, 8);
 		p->shown_ms = db_col_int(s, 9);
 		p->probed_ms = db_col_int(s, 10);
@@ -419,8 +419,8 @@ sync_runs(struct sync *p, int (*each)(const struct sync_past *, void *), void *a
 		struct sync_past r = { .started_ms = db_col_int(s, 0), .finished_ms = db_col_int(s, 1), .outcome = db_col_text(s, 2),
 		    .exit = db_col_int(s, 3), .http = db_col_int(s, 4), .pages = db_col_int(s, 5), .items = db_col_int(s, 6),
 		    .fresh = db_col_int(s, 7), .repeated = db_col_int(s, 8), .late = db_col_int(s, 9), .future = db_col_int(s, 10),
-		    .bytes = db_col_int(s, 11), .waited_ms = db_col_int(s, 12), .before = db_col_text(s, 13), .after = db_col_text(s, 14),
-		    .note = db_col_text(s, 15) };
+		    .bytes = db_col_int(s, 11), .waited_ms = db_col_int(s, 12), .before = db_col_opt(s, 13), .after = db_col_opt(s, 14),
+		    .note = db_col_opt(s, 15) };
 
 		rc = each(&r, arg);
 	}

@@ -221,7 +221,7 @@ total_read(struct db *db, bool writes, struct totals *t)
 		if (db_has(db, FOR_QLATE))
 			read_stored(db, t);
 		read_new(db, t);
-		if (!writes || t->upto == t->stored || store(db, t))
+		if (db_status(db) != Q_OK || !writes || t->upto == t->stored || store(db, t))
 			break;
 		total_free(t);
 	}

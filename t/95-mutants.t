@@ -45,6 +45,18 @@ unchanged 74 'an index of yesterday' qclaim mail
 like "$(cat err)" "^qclaim: $PWD/q.db: job 1 is not as its index says; the file is damaged; " '... is damage'
 
 good
+qclaim mail | jq -r .claim | qdone -
+schema=$(sql "SELECT sql FROM sqlite_schema WHERE name = 'q_attempt'")
+schema() { sqlite3 q.db 'PRAGMA writable_schema=ON' "UPDATE sqlite_schema SET sql = $1 WHERE name = 'q_attempt'"; }
+schema "replace(sql, 'NOT NULL', '')"
+sqlite3 q.db 'UPDATE q_attempt SET outcome = NULL, queue = NULL'
+schema "'$(echo "$schema" | sed "s/'/''/g")'"
+for cmd in 'qlate' 'qlate --check' 'qlate --prom' 'qls 1'; do
+	exits 74 "$cmd: no outcome where there always is one" $cmd
+	like "$(cat err)" "$PWD/q.db: .*the file is damaged; " '... says so'
+done
+
+good
 sqlite3 q.db "INSERT INTO q_body VALUES(4, x'61')"
 exits 74 'a row that cannot be there' qadd mail x
 like "$(cat err)" "^qadd: $PWD/q.db: UNIQUE constraint failed: q_body.job; somebody else has changed the file" '... is no bug here'
