@@ -1,5 +1,6 @@
 /* qcall - a handler for qwork: the HTTP request that a payload describes */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -389,7 +390,7 @@ read_payload(void)
 
 	reader_init(&r, STDIN_FILENO, -1, PAYLOAD_MAX);
 	if ((rc = reader_next(&r, &p, &n)) != Q_OK)
-		prog_die(rc == Q_NO ? Q_DATA : rc, rc == Q_DATA ? "payload: longer than 16 MiB" : "payload: cannot be read");
+		prog_die(rc == Q_NO ? Q_DATA : rc, "payload: %s", rc == Q_DATA ? "longer than 16 MiB" : strerror(errno));
 	if (!json_read(p, n, &text, &why, &at))
 		refuse("not JSON at byte %zu: %s", at + 1, why);
 	if (json_kind(text) != '{')

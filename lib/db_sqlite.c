@@ -55,6 +55,7 @@ struct stmt {
 
 struct db {
 	sqlite3 *a, *b;			/* a works; b only checkpoints */
+	sqlite3_stmt *undo;		/* ROLLBACK, ready for when memory runs out */
 	enum db_mode mode;
 	char *path, *wal;
 	int turn[2];			/* turnstile descriptors, -1: not there */
@@ -173,7 +174,8 @@ may_write(const struct db *db)
 	slash[slash == folder] = '\0';
 	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++)
 		if (snprintf(name, sizeof name, "%s%s", db->path, SIDE[i]) >= PATH_MAX ||
-		    (access(name, R_OK | W_OK) == -1 && (errno != ENOENT || access(folder, W_OK | X_OK) == -1)))
+		    (access(name, R_OK | W_OK) == -1 && (errno == ENOENT ? access(folder, W_OK | X_OK) == -1 : true) &&
+		    (errno == EACCES || errno == EPERM || errno == EROFS)))
 			may = false;
 	return may;
 }
@@ -183,6 +185,7 @@ static int
 fail_sqlite(struct db *db, int rc)
 {
 	const char *path = db->path;
+	int err;
 
 	switch (rc & 0xff) {
 	case SQLITE_BUSY:
@@ -202,9 +205,12 @@ fail_sqlite(struct db *db, int rc)
 		return db_fail(db, Q_CONFIG, "%s: not an SQLite database; see -d and Q_DB; if it was a queue file: go back to a copy, as qbackup(1) says", path);
 	case SQLITE_CANTOPEN:
 	case SQLITE_READONLY:
+		err = db->a != NULL ? sqlite3_system_errno(db->a) : 0;
+		if (err == EMFILE || err == ENFILE)
+			return db_fail(db, Q_TEMP, "%s: %s; see ulimit -n", path, strerror(err));
 		if (may_write(db))	/* so it is not permission; but what it was, SQLite does not always know */
 			return db_fail(db, Q_TEMP, "%s: cannot be opened now: %s; see ulimit -n and the disk", path,
-			    db->a != NULL && sqlite3_system_errno(db->a) != 0 ? strerror(sqlite3_system_errno(db->a)) : sqlite3_errstr(rc));
+			    err != 0 ? strerror(err) : sqlite3_errstr(rc));
 		/* fall through */
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
@@ -501,8 +507,11 @@ remote_fs(const char *path)
 static int
 exec_sql(struct db *db, sqlite3 *conn, const char *sql)
 {
-	int rc = sqlite3_exec(conn, sql, NULL, NULL, NULL);
+	int rc;
 
+	if (db->status != Q_OK)		/* what was to come may have been rolled back already */
+		return db->status;
+	rc = sqlite3_exec(conn, sql, NULL, NULL, NULL);
 	return rc == SQLITE_OK ? Q_OK : fail_sqlite(db, rc);
 }
 
@@ -533,15 +542,31 @@ static int
 one_text(sqlite3 *conn, const char *sql, char *buf, size_t size)
 {
 	sqlite3_stmt *st;
+	const char *text;
 	int rc = sqlite3_prepare_v2(conn, sql, -1, &st, NULL);
 
 	buf[0] = '\0';
 	if (rc != SQLITE_OK)
 		return rc;
-	if ((rc = sqlite3_step(st)) == SQLITE_ROW)
-		snprintf(buf, size, "%s", (const char *)sqlite3_column_text(st, 0));
+	if ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		if ((text = (const char *)sqlite3_column_text(st, 0)) != NULL)
+			snprintf(buf, size, "%s", text);
+		else if (sqlite3_errcode(conn) == SQLITE_NOMEM)
+			rc = SQLITE_NOMEM;
+	}
 	sqlite3_finalize(st);
 	return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* The same for the connection that works; false also if it failed. */
+static bool
+found_text(struct db *db, const char *sql, char *buf, size_t size)
+{
+	int rc = db->status == Q_OK ? one_text(db->a, sql, buf, size) : SQLITE_OK;
+
+	if (rc != SQLITE_OK)
+		fail_sqlite(db, rc);
+	return db->status == Q_OK && buf[0] != '\0';
 }
 
 /* Is the file's schema this program's?  (An upgrade may start from an older one.) */
@@ -773,6 +798,7 @@ db_close(struct db *db)
 		return;
 	for (int i = 0; i < db->nstmt; i++)
 		sqlite3_finalize(db->stmts[i].st);
+	sqlite3_finalize(db->undo);
 	sqlite3_close(db->b);
 	sqlite3_close(db->a);
 	if (db->turn[1] != db->turn[0] && db->turn[1] != -1)
@@ -850,8 +876,15 @@ int
 db_begin(struct db *db, bool adds)
 {
 	bool cut;
+	int rc = SQLITE_OK;
 
+	if (sqlite3_get_autocommit(db->a) == 0)		/* it could not even be undone */
+		db_rollback(db);
 	db_clear(db);
+	if (db->undo == NULL)
+		rc = sqlite3_prepare_v2(db->a, "ROLLBACK", -1, &db->undo, NULL);
+	if (rc != SQLITE_OK)
+		return fail_sqlite(db, rc);
 	db->deadline = when_elapsed() + db->busy_ms;
 	if (room_check(db, adds, log_is_long(db)) != Q_OK)
 		return db->status;
@@ -887,8 +920,10 @@ void
 db_rollback(struct db *db)
 {
 	end_statements(db);
-	if (sqlite3_get_autocommit(db->a) == 0)
-		sqlite3_exec(db->a, "ROLLBACK", NULL, NULL, NULL);
+	if (sqlite3_get_autocommit(db->a) == 0) {
+		sqlite3_step(db->undo);
+		sqlite3_reset(db->undo);
+	}
 	db->in_tx = false;
 	turn_leave(db);
 }
@@ -1220,8 +1255,11 @@ static int
 tables(struct db *db, const struct db_create *c)
 {
 	char found[64];
+	int rc;
 
-	if (exec_sql(db, db->a, "BEGIN IMMEDIATE") == Q_OK && one_text(db->a, HAS_OURS, found, sizeof found) == SQLITE_OK) {
+	if (exec_sql(db, db->a, "BEGIN IMMEDIATE") == Q_OK && (rc = one_text(db->a, HAS_OURS, found, sizeof found)) != SQLITE_OK)
+		fail_sqlite(db, rc);
+	if (db->status == Q_OK) {
 		if (found[0] == '\0' && exec_sql(db, db->a, db_schema) == Q_OK && c->outbox)
 			exec_sql(db, db->a, db_outbox);
 		else if (found[0] != '\0' && one_text(db->a, VERSION, found + 32, 32) != SQLITE_OK)	/* else another qinit was quicker */
@@ -1282,16 +1320,16 @@ upgrade(struct db *db)
 	if (db_begin(db, false) != Q_OK)
 		return db->status;
 	db->upgrading = false;
-	if (one_text(db->a, VERSION, found, sizeof found) == SQLITE_OK && atoi(found) == DB_SCHEMA) {
+	if (found_text(db, VERSION, found, sizeof found) && atoi(found) == DB_SCHEMA) {
 		return db_commit(db);
 	}
 	exec_sql(db, db->a, db_schema);
-	if (one_text(db->a, HAS_OUTBOX, found, sizeof found) == SQLITE_OK && found[0] != '\0')
+	if (found_text(db, HAS_OUTBOX, found, sizeof found))
 		exec_sql(db, db->a, db_outbox);
 	for (size_t i = 0; i < sizeof TABLES / sizeof *TABLES; i++)
-		if (one_text(db->a, TABLES[i].has, found, sizeof found) == SQLITE_OK && found[0] != '\0')
+		if (found_text(db, TABLES[i].has, found, sizeof found))
 			exec_sql(db, db->a, TABLES[i].sql);
-	if (one_text(db->a, "PRAGMA application_id", found, sizeof found) == SQLITE_OK && atoi(found) == APPLICATION_ID)
+	if (found_text(db, "PRAGMA application_id", found, sizeof found) && atoi(found) == APPLICATION_ID)
 		exec_sql(db, db->a, "PRAGMA user_version=3");	/* = DB_SCHEMA */
 	return db_commit(db);
 }
@@ -1348,6 +1386,22 @@ owner_and_mode(struct db *db, int fd, const struct db_create *c)
 	return Q_OK;
 }
 
+/*
+ * Close the only connection to a file whose log nobody will find.  That is to copy the log into the file and remove it; if it cannot,
+ * SQLite does not say so, and the log stays.
+ */
+static int
+close_whole(sqlite3 *conn, const char *path)
+{
+	char name[PATH_MAX];
+	struct stat st;
+	int rc = sqlite3_close(conn);
+
+	if (rc == SQLITE_OK && (snprintf(name, sizeof name, "%s-wal", path) >= PATH_MAX || lstat(name, &st) == 0 || errno != ENOENT))
+		rc = SQLITE_IOERR;
+	return rc;
+}
+
 /* The complete file under a temporary name. */
 static int
 build(struct db *db, const char *temp, const struct db_create *c)
@@ -1372,7 +1426,7 @@ build(struct db *db, const char *temp, const struct db_create *c)
 		else if (tables(db, c) == Q_OK)
 			sqlite3_db_config(db->a, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);	/* nobody else knows the name */
 	}
-	rc = sqlite3_close(db->a);
+	rc = close_whole(db->a, temp);
 	db->a = NULL;
 	db->path = final;
 	if (rc != SQLITE_OK)
@@ -1644,7 +1698,7 @@ backup_verify(struct db *db, const char *temp, const char *to, int64_t newest, b
 		else if (got[0] != '\0')
 			db_fail(db, Q_IO, "%s: the copy is not what it should be (%s); no backup was made; next: qcheck", to, got);
 	}
-	rc = sqlite3_close(db->b);
+	rc = close_whole(db->b, temp);
 	db->b = NULL;
 	db->path = path;
 	if (rc != SQLITE_OK)

@@ -514,8 +514,11 @@ read_text(struct fault *f)
 	ssize_t got = 0;
 
 	if (fd == -1)
-		bad(f, errno == ENOENT || errno == ENOTDIR ? Q_NOINPUT : errno == EACCES ? Q_PERM : Q_CONFIG, "%s", strerror(errno));
-	else if (fstat(fd, &st) == -1 || !S_ISREG(st.st_mode))
+		bad(f, errno == ENOENT || errno == ENOTDIR ? Q_NOINPUT : errno == EACCES ? Q_PERM :
+		    errno == EMFILE || errno == ENFILE || errno == EIO ? Q_IO : Q_CONFIG, "%s", strerror(errno));
+	else if (fstat(fd, &st) == -1)
+		bad(f, Q_IO, "%s", strerror(errno));
+	else if (!S_ISREG(st.st_mode))
 		bad(f, Q_CONFIG, "is not a regular file");
 	else if ((text = malloc(FILE_MAX + 1)) == NULL)
 		bad(f, Q_IO, "out of memory");

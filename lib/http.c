@@ -98,6 +98,7 @@ http_url(const char *url, bool insecure, const char **why)
 	size_t skip = strncasecmp(url, "https://", 8) == 0 ? 8 : strncasecmp(url, "http://", 7) == 0 ? 7 : 0;
 	const unsigned char *p;
 	char *host, *user, *password;
+	CURLUcode code;
 	CURLU *u;
 
 	for (p = (const unsigned char *)url; *p > ' ' && *p != 0x7f && *p != '\\'; p++)
@@ -117,8 +118,9 @@ http_url(const char *url, bool insecure, const char **why)
 	else if ((u = curl_url()) == NULL)
 		*why = "out of memory";
 	else {
-		*why = "not a URL: its host or port cannot be";
-		if (curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK) {
+		code = curl_url_set(u, CURLUPART_URL, url, 0);
+		*why = code == CURLUE_OUT_OF_MEMORY ? "out of memory" : "not a URL: its host or port cannot be";
+		if (code == CURLUE_OK) {
 			host = part(u, CURLUPART_HOST, 0);
 			user = part(u, CURLUPART_USER, 0);
 			password = part(u, CURLUPART_PASSWORD, 0);
@@ -152,7 +154,8 @@ static bool
 same_part(CURLU *a, CURLU *b, CURLUPart what)
 {
 	char *x = part(a, what, CURLU_DEFAULT_PORT), *y = part(b, what, CURLU_DEFAULT_PORT);
-	bool same = strcasecmp(x != NULL ? x : "", y != NULL ? y : "") == 0;
+	/* Without memory nothing is the same; only a zone may not be there. */
+	bool same = x != NULL && y != NULL ? strcasecmp(x, y) == 0 : x == y && what == CURLUPART_ZONEID;
 
 	curl_free(x);
 	curl_free(y);

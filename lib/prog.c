@@ -162,8 +162,25 @@ prog_option(int argc, char *argv[])
 	}
 }
 
-static void __attribute__((format(printf, 1, 0)))
-say(const char *fmt, va_list ap, const char *tail)
+/*
+ * A word that could not be looked at is not a bad one: said of it, and of many other things by those that know nothing of a status,
+ * is why it could not.
+ */
+static bool
+passing(const char *text)
+{
+	static const char *const WHY[] = { "out of memory", "the file of this zone cannot be read" };
+	const char *at;
+
+	for (size_t i = 0; i < sizeof WHY / sizeof *WHY; i++)
+		if ((at = strstr(text, WHY[i])) != NULL && (at == text || at[-1] == ' '))
+			return true;
+	return false;
+}
+
+/* Returns the status to end with. */
+static int __attribute__((format(printf, 2, 0)))
+say(int status, const char *fmt, va_list ap, const char *tail)
 {
 	struct pollfd err = { .fd = STDERR_FILENO, .events = POLLOUT };
 	char text[2048];
@@ -172,11 +189,12 @@ say(const char *fmt, va_list ap, const char *tail)
 	/* Whoever holds claims must not wait for a reader of its messages: the leases would end. */
 	while (catching && (ready = poll(&err, 1, 1000)) != 1)
 		if (ready == 0 || errno != EINTR)
-			return;
+			return status;
 	vsnprintf(text, sizeof text, fmt, ap);
 	fprintf(stderr, "%s: ", prog->name);
 	text_show(stderr, text, strlen(text), 0);
 	fprintf(stderr, "%s\n", tail);
+	return (status == Q_USAGE || status == Q_DATA) && passing(text) ? Q_TEMP : status;
 }
 
 void
@@ -185,7 +203,7 @@ prog_warn(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(fmt, ap, "");
+	say(Q_OK, fmt, ap, "");
 	va_end(ap);
 }
 
@@ -195,7 +213,7 @@ prog_die(int status, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(fmt, ap, "");
+	status = say(status, fmt, ap, "");
 	va_end(ap);
 	prog_exit(status);
 }
@@ -205,12 +223,13 @@ prog_usage(const char *fmt, ...)
 {
 	char tail[64];
 	va_list ap;
+	int status;
 
 	snprintf(tail, sizeof tail, "; see '%s --help'", prog->name);
 	va_start(ap, fmt);
-	say(fmt, ap, tail);
+	status = say(Q_USAGE, fmt, ap, tail);
 	va_end(ap);
-	prog_exit(Q_USAGE);
+	prog_exit(status);
 }
 
 struct db *

@@ -43,12 +43,15 @@ secret_read(const char *path, int *status, const char **why)
 	char *s = NULL;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
-	*status = errno == EACCES ? Q_PERM : Q_CONFIG;
+	*status = errno == EACCES ? Q_PERM : errno == EMFILE || errno == ENFILE || errno == EIO ? Q_IO : Q_CONFIG;
 	*why = strerror(errno);
 	if (fd == -1)
 		return NULL;
 	*status = Q_PERM;
-	if (fstat(fd, &st) == -1 || !S_ISREG(st.st_mode)) {
+	if (fstat(fd, &st) == -1) {
+		*status = Q_IO;
+		*why = strerror(errno);
+	} else if (!S_ISREG(st.st_mode)) {
 		*status = Q_CONFIG;
 		*why = "is not a regular file";
 	} else if (st.st_uid != geteuid() && st.st_uid != 0)

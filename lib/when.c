@@ -262,7 +262,7 @@ when_zone(const char *zone, const char **why)
 	while (got < sizeof(magic) && (n = read(fd, magic + got, sizeof(magic) - got)) > 0)
 		got += (size_t)n;
 	close(fd);
-	if (n == -1)
+	if (n == -1 && errno != EISDIR)
 		return fail(why, "the file of this zone cannot be read");
 	if (got != sizeof(magic) || memcmp(magic, "TZif", sizeof(magic)) != 0)
 		return fail(why, "not a time zone: its file does not start with TZif");
