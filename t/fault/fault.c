@@ -46,12 +46,17 @@
 #include "q.h"
 #include "inject.h"
 
-#define PROGRAMS(X) X(qinit) X(qadd) X(qclaim) X(qrenew) X(qdone) X(qfail) X(qcancel) X(qreplay) X(qls) X(qwork) X(qjob) X(qlate) X(qset) X(qpause) \
-	X(qpoll) X(qrate) X(qlock) X(qonce) X(qcall) X(qbackfill) X(qbackup) X(qcron) X(qhook) X(qcheck) X(qpurge)
-#define DECLARE(name) int name##_main(int, char **);
-#define ENTRY(name) { #name, name##_main },
-PROGRAMS(DECLARE)
-static const struct { const char *name; int (*main)(int, char **); } MAINS[] = { PROGRAMS(ENTRY) };
+int qinit_main(int, char **), qadd_main(int, char **), qclaim_main(int, char **), qrenew_main(int, char **), qdone_main(int, char **),
+	qfail_main(int, char **), qcancel_main(int, char **), qreplay_main(int, char **), qls_main(int, char **), qwork_main(int, char **),
+	qjob_main(int, char **), qlate_main(int, char **), qset_main(int, char **), qpause_main(int, char **), qpoll_main(int, char **),
+	qrate_main(int, char **), qlock_main(int, char **), qonce_main(int, char **), qcall_main(int, char **), qbackfill_main(int, char **),
+	qbackup_main(int, char **), qcron_main(int, char **), qhook_main(int, char **), qcheck_main(int, char **), qpurge_main(int, char **);
+#define MAIN(name) { #name, name##_main }
+static const struct { const char *name; int (*main)(int, char **); } MAINS[] = {
+	MAIN(qinit), MAIN(qadd), MAIN(qclaim), MAIN(qrenew), MAIN(qdone), MAIN(qfail), MAIN(qcancel), MAIN(qreplay), MAIN(qls), MAIN(qwork),
+	MAIN(qjob), MAIN(qlate), MAIN(qset), MAIN(qpause), MAIN(qpoll), MAIN(qrate), MAIN(qlock), MAIN(qonce), MAIN(qcall), MAIN(qbackfill),
+	MAIN(qbackup), MAIN(qcron), MAIN(qhook), MAIN(qcheck), MAIN(qpurge)
+};
 
 /* What a run leaves; the same for a program that does nothing. */
 struct left {
