@@ -219,6 +219,8 @@ fail_sqlite(struct db *db, int rc)
 	case SQLITE_TOOBIG:
 		return db_fail(db, Q_DATA, "%s: value too big", path);
 	case SQLITE_ERROR:		/* what a statement needs is not there, or a format that SQLite does not know */
+		if (foreign(db))
+			return db_fail(db, Q_CONFIG, "%s: %s, which only the application of the file has", path, sqlite3_errmsg(db->a));
 		return db_fail(db, Q_CONFIG, "%s: %s; somebody else has changed the file, or it is damaged; next: qcheck",
 		    path, sqlite3_errmsg(db->a));
 	case SQLITE_CONSTRAINT:		/* rows that do not go together, which no statement writes */
@@ -226,8 +228,6 @@ fail_sqlite(struct db *db, int rc)
 		return db_fail(db, Q_IO, "%s: %s; somebody else has changed the file, or it is damaged; next: qcheck",
 		    path, sqlite3_errmsg(db->a));
 	default:
-		if (foreign(db))
-			return db_fail(db, Q_CONFIG, "%s: %s, which only the application of the file has", path, sqlite3_errmsg(db->a));
 		return db_fail(db, Q_BUG, "%s: %s (%d)", path, sqlite3_errmsg(db->a), rc);
 	}
 }
