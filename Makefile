@@ -76,14 +76,25 @@ BUILT := $(FLAGS) $(LINK) $(STATIC) $(LIBS)
 .flags: FORCE
 	@echo '$(BUILT)' >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
+TESTS = t/*.t
 check: all $(UNIT)
-	PATH="$(CURDIR)/cmd:$$PATH" LC_ALL=C prove -j$(JOBS) t/*.t
+	PATH="$(CURDIR)/cmd:$$PATH" LC_ALL=C prove -j$(JOBS) $(TESTS)
 
-# In a copy, which leaves this build alone.  Programs leave their memory to exit, on purpose.
+# These three in a copy, which leaves this build alone; of TESTS, if not all.  Programs leave their memory to exit, on purpose.
 asan:
 	rm -rf .asan && mkdir .asan && cp -R * .ci .asan
 	ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1 \
 	$(MAKE) -C .asan check SHARED=1 CFLAGS='-O1 -g $(SAN)'
+# A program that is killed tells nothing, and neither does one that may not write here: what is reached only so counts as not reached.
+cover:
+	rm -rf .cover && mkdir .cover && cp -R * .ci .cover
+	-$(MAKE) -C .cover check CFLAGS='-O0 -g --coverage' JOBS=1
+	cd .cover && gcov -bn cmd/*.gcda lib/*.gcda 2>/dev/null | awk -f t/cover.awk
+# Shared, since it finds malloc(3) by its symbol.
+valgrind:
+	rm -rf .valgrind && mkdir .valgrind && cp -R * .ci .valgrind
+	$(MAKE) -C .valgrind all t/serve SHARED=1 CFLAGS='-O1 -g'
+	cd .valgrind && PATH="$$PWD/cmd:$$PATH" LC_ALL=C prove t/valgrind
 
 lint: lib/schema.c
 	@for tool in gcc clang cppcheck shellcheck mandoc sqlite3; do command -v $$tool >/dev/null || \
@@ -133,7 +144,7 @@ uninstall:
 	rm -f $(patsubst man/%.5,$(MANDIR)/man5/%.5,$(filter %.5,$(MAN)))
 	rm -f $(patsubst man/%.7,$(MANDIR)/man7/%.7,$(filter %.7,$(MAN)))
 clean:
-	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .fuzz
+	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .cover .valgrind .fuzz
 
-.PHONY: all check asan lint bench bench-save storm fuzz crash fault model install uninstall clean FORCE
+.PHONY: all check asan cover valgrind lint bench bench-save storm fuzz crash fault model install uninstall clean FORCE
 .DELETE_ON_ERROR:

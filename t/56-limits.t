@@ -346,7 +346,7 @@ is "$? $(grep -v '^check: ' verdict)" '0 ' 'forty workers, a cap of four, some k
 like "$(cat verdict)" ' most 4,' '... and at times just four'
 sed -n 's/^check: /# /p' verdict
 # The control: a claimer that does not count.
-spoiled claim.c 's/g->left -= live(db, name, ls->boot, most);/(void)live;/'
+faulty claim.c 's/g->left -= live(db, name, ls->boot, most);/(void)live;/'
 capped "$PWD/house/t/storm/client"
 like "$(cat verdict)" '^I13 ' '... and one that does not count is found out'
 done_testing

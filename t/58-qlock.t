@@ -6,22 +6,7 @@ export Q_BOOT=b1:1000000
 
 fresh() { rm -f q.db* pids go end beats; qinit; }
 holds() { sql "SELECT group_concat(name || ' ' || fence, ', ') FROM (SELECT name, fence FROM q_hold WHERE kind = 'lock' ORDER BY name, fence)"; }
-# OPTIONS...: qlock in the background, output in jout and jerr; returns when ./go is there.
-begin() {
-	rm -f go end
-	qlock "$@" >jout 2>jerr & pid=$!
-	until_ok test -e go
-}
 HOLD='echo $$ >pids; touch go; until [ -e end ]; do sleep 0.01; done'
-finish() { touch end; wait "$pid"; }	# its exit status
-gone() { ! kill -0 "$1"; }
-mkfifo fifo
-busy() {	# the file is busy until fd 9 is closed
-	rm -f held
-	{ echo 'BEGIN IMMEDIATE; SELECT 1;'; cat fifo; } | sqlite3 q.db >held &
-	exec 9>fifo
-	until_ok test -s held
-}
 
 # ---- usage ----
 
@@ -30,7 +15,7 @@ qinit
 while IFS=@ read -r want args err; do
 	# shellcheck disable=SC2086	# words
 	exits "$want" "qlock $args" qlock $args
-	is "$(cat out err)" "qlock: $err" '... says so'
+	said "qlock: $err" 'says so'
 done <<'END'
 64@@no NAME; see 'qlock --help'
 64@x@the command follows '--' after the name; see 'qlock --help'
@@ -74,13 +59,13 @@ its input" '... has output, input, and the lock in its environment'
 is "$(holds)" '' '... and then it is free'
 for n in 1 65 75 76 126 127 255; do
 	exits "$n" "exit $n" qlock x -- sh -c "exit $n"
-	is "$(cat out err)" '' '... without a word'
+	said '' 'without a word'
 done
 exits 143 'a signal' qlock x -- sh -c 'kill -TERM $$'
 echo text >plain
 while IFS=@ read -r cmd want why; do
 	exits "$want" "command $cmd" qlock x -- "$cmd"
-	is "$(cat out err)" "qlock: $cmd: $why" '... says so'
+	said "qlock: $cmd: $why" 'says so'
 done <<'END'
 ./absent@127@No such file or directory
 no-such-command@127@No such file or directory
@@ -97,11 +82,11 @@ is "$(holds)" '' 'all of these have freed it'
 # ---- not free ----
 
 fresh
-begin x -- sh -c "$HOLD"
+begin qlock x -- sh -c "$HOLD"
 for how in -n '-w 0' '-w 50ms'; do
 	# shellcheck disable=SC2086	# words
 	exits 75 "$how of what is locked" qlock $how x -- touch ran
-	is "$(cat out err)" '' '... is silent'
+	said '' 'is silent'
 done
 exits 0 'its code' qlock -n -E 0 x -- touch ran
 exits 3 'its code' qlock -w 1ms -E 3 x -- touch ran
@@ -110,7 +95,7 @@ exits 0 'another name' qlock -n y -- true
 exits 0 'the fence' qlock --check x 1
 exits 1 'another fence' qlock --check x 2
 exits 1 'the fence of another name' qlock --check y 1
-is "$(cat out err)" '' '... in silence'
+said '' 'in silence'
 exits 75 'a year later by the clock' env Q_NOW=2027-06-02T12:00:00Z qlock -n x -- true
 exits 75 'a year before' env Q_NOW=2025-06-02T12:00:00Z qlock -n x -- true
 qlock x -- sh -c 'echo second' >second 2>&1 & two=$!
@@ -168,7 +153,7 @@ is "$(cat out)" 1 '... are not those around'
 fresh
 fence() { qlock -n x -- sh -c 'echo "$Q_FENCE"'; }
 is "$(fence) $(fence)" '1 2' 'a fence grows'
-begin x -- sh -c "$HOLD"
+begin qlock x -- sh -c "$HOLD"
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
 until_ok none_alive; ok $? 'kill -9 of qlock ends its command'
@@ -176,14 +161,14 @@ is "$(holds)" 'x 3' '... and the name stays locked'
 exits 75 '... a moment before the lease is over, too' env Q_BOOT=b1:1059999 qlock -n x -- true
 is "$(Q_BOOT=b1:1060000 fence)" 4 '... and then the fence goes on'
 exits 1 'the old fence' qlock --check x 3
-begin x -- sh -c "$HOLD"
+begin qlock x -- sh -c "$HOLD"
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
 is "$(Q_BOOT=b2:1 qlock --list)" '' 'a reboot ends a lock, for who looks'
 exits 1 '... and asks' env Q_BOOT=b2:1 qlock --check x 5
 is "$(Q_BOOT=b2:1 fence)" 6 '... and locks: the fence goes on'
 fresh
-begin -l 5m x -- sh -c "$HOLD"
+begin qlock -l 5m x -- sh -c "$HOLD"
 exits 75 'a longer lease' env Q_BOOT=b1:1299999 qlock -n x -- true
 exits 0 '... at its end' env Q_BOOT=b1:1300000 qlock -n x -- true
 exits 76 'a lease that was over' finish
@@ -193,9 +178,9 @@ is "$(cat jout jerr)" 'qlock: x: the lock was broken, or its lease over, while t
 
 fresh
 exits 1 'nobody to break' qlock --break x
-is "$(cat out err)" 'qlock: x: nobody has locked it' '... is told'
+said 'qlock: x: nobody has locked it' 'is told'
 exits 0 'no locks' qlock --list
-is "$(cat out err)" '' '... no lines'
+said '' 'no lines'
 (unset Q_BOOT; exec qlock -l 1s x -- sh -c "$HOLD; exit 9") >jout 2>jerr & pid=$!
 until_ok test -e go
 exits 0 'break' env -u Q_BOOT qlock --break x
@@ -234,7 +219,7 @@ qadd -q -e ana mail 1
 qadd -q -t note -e ana post 2
 qadd -q -t note -e bo mail 3
 qadd -q mail 4
-begin ana -- sh -c "$HOLD"
+begin qlock ana -- sh -c "$HOLD"
 is "$(qclaim -c 9 -t note post mail | id)" '3 ' 'a job whose entity is locked is not claimed by type'
 is "$(qclaim -c 1 mail | id)" '4 ' '... or in any other way, and those behind it are'
 is "$(qclaim -c 9 mail post)" '' '... so that nothing is left'
@@ -302,7 +287,7 @@ exits 75 'its own beside one of another queue' env Q_CLAIM="$(sql 'SELECT id || 
 # ---- kill -9 at every step ----
 
 fresh
-begin x -- sh -c "$HOLD"
+begin qlock x -- sh -c "$HOLD"
 qlock x -- touch ran >/dev/null 2>&1 & two=$!
 until_ok test -n "$(children "$two")"
 sleep 0.05
@@ -317,7 +302,7 @@ kill -9 "$two"
 wait "$two" 2>/dev/null
 exec 9>&-
 is "$(holds)" '' 'one killed as it takes the lock leaves nothing'
-begin z -- sh -c "$HOLD"
+begin qlock z -- sh -c "$HOLD"
 busy
 touch end
 until_ok gone "$(cat pids)"
@@ -340,7 +325,7 @@ END
 last() { tail -n 1 beats | awk '{ printf "%d", $1 * 1000 }'; }
 fresh
 export Q_BUSY_TIMEOUT=100ms
-begin -l 1s x -- sh beat
+begin qlock -l 1s x -- sh beat
 busy
 exits 76 'a file that stays busy' wait "$pid"
 is "$(cat jout err | head -c 0)$(sed "s|$PWD/||" jerr)" 'qlock: x: q.db: busy for 100ms; another program holds it; try again later; still trying
@@ -351,7 +336,7 @@ exec 9>&-
 unset Q_BUSY_TIMEOUT
 
 fresh
-begin -l 1s x -- sh beat
+begin qlock -l 1s x -- sh beat
 kill -STOP "$pid"
 lease=$(sql 'SELECT max(lease_ms) FROM q_hold')
 exits 0 'when qlock stands still another gets it' qlock -w 30s x -- sh -c 'cut -d" " -f1 /proc/uptime; ps -o stat= -p "$(cat pids)" | grep -v ^Z; :'
@@ -362,7 +347,7 @@ exits 76 '... and that is told when it goes on' wait "$pid"
 is "$(cat jout jerr)" 'qlock: x: the lease could not be renewed in time, and the command was ended' '... in one line'
 
 fresh
-begin -l 1s x -- sh -c "$HOLD"
+begin qlock -l 1s x -- sh -c "$HOLD"
 was=$(sql 'SELECT lease_ms FROM q_hold')
 until_ok sh -c '[ "$(sqlite3 -readonly -cmd ".timeout 10000" q.db "SELECT lease_ms FROM q_hold")" -gt "$0" ]' "$((was + 1000))"; ok $? 'else it is renewed'
 exits 0 '... until the command ends' finish
@@ -380,7 +365,7 @@ for sig in TERM HUP INT; do
 	none_alive; ok $? '... and nothing is left'
 done
 fresh
-begin x -- sh -c "$HOLD"
+begin qlock x -- sh -c "$HOLD"
 qlock x -- touch ran >jout2 2>&1 & two=$!
 sleep 0.1
 kill -TERM "$two"

@@ -83,7 +83,7 @@ is "$(sql "SELECT j.state, j.fence, group_concat(outcome) FROM q_job j JOIN q_at
 condemned() {
 	_name=$1 _file=$2 _sed=$3
 	shift 3
-	spoiled "$_file" "$_sed"
+	faulty "$_file" "$_sed"
 	rm -rf q.db* h
 	qinit
 	mkdir h

@@ -9,22 +9,7 @@ row() { sql "SELECT state, runs, coalesce(exit, '-'), coalesce(reason, '-') FROM
 state() { qonce --show "${1-k}" | cut -f2; }
 ran() { cat ran 2>/dev/null | wc -l | tr -d ' '; }	# how often the effect was had
 NEXT='next: find out, then tell: qonce --done KEY or qonce --forget KEY'
-# OPTIONS...: qonce in the background, output in jout and jerr; returns when ./go is there.
-begin() {
-	rm -f go end
-	qonce "$@" >jout 2>jerr & pid=$!
-	until_ok test -e go
-}
 HOLD='echo $$ >pids; touch go; until [ -e end ]; do sleep 0.01; done; echo x >>ran; echo made'
-finish() { touch end; wait "$pid"; }	# its exit status
-gone() { ! kill -0 "$1"; }
-mkfifo fifo
-busy() {	# the file is busy until fd 9 is closed
-	rm -f held
-	{ echo 'BEGIN IMMEDIATE; SELECT 1;'; cat fifo; } | sqlite3 q.db >held &
-	exec 9>fifo
-	until_ok test -s held
-}
 
 # ---- usage ----
 
@@ -34,7 +19,7 @@ before=$(sql .dump)
 while IFS=@ read -r want args err; do
 	# shellcheck disable=SC2086	# words
 	exits "$want" "qonce $args" qonce $args
-	is "$(cat out err)" "qonce: $err" '... says so'
+	said "qonce: $err" 'says so'
 done <<END
 64@@no KEY; see 'qonce --help'
 64@k@the command follows '--' after the key; see 'qonce --help'
@@ -79,7 +64,7 @@ exits 78 'a bad Q_BOOT' env Q_BOOT=noon qonce k -- touch no
 exits 73 'no place for its output' env TMPDIR=/no/such qonce k -- touch no
 is "$(cat err)" 'qonce: cannot make a temporary file for the output: No such file or directory; is TMPDIR right?' '... says so'
 exits 0 'nothing to list' qonce --list
-is "$(cat out err)" '' '... no lines'
+said '' 'no lines'
 [ ! -e no ]; ok $? 'nothing of this ran'
 is "$(sql .dump)" "$before" '... or changed anything'
 exits 66 'nothing to forget' qonce --forget k
@@ -110,7 +95,7 @@ done|2|0|-' '... runs again'
 echo text >plain
 while IFS=@ read -r cmd want why; do
 	exits "$want" "command $cmd" qonce "$cmd" -- "$cmd"
-	is "$(cat out err)" "qonce: $cmd: $why" '... says so'
+	said "qonce: $cmd: $why" 'says so'
 	is "$(row "$cmd")" "failed|1|$want|$why" '... and has failed'
 done <<'END'
 ./absent@127@No such file or directory
@@ -159,7 +144,7 @@ for n in 69 76 124 129 137 192 255; do
 	is "$(cat out err)" "part
 qonce: u$n: it may have happened: exit status $n; $NEXT" '... is told'
 	exits 69 '... and again' qonce "u$n" -- touch no
-	is "$(cat out err)" "qonce: u$n: it may have happened: the run of 2026-06-02T12:00:00Z was cut short: exit status $n; $NEXT" '... what to do'
+	said "qonce: u$n: it may have happened: the run of 2026-06-02T12:00:00Z was cut short: exit status $n; $NEXT" 'what to do'
 done
 exits 137 'a command that is killed' qonce k -- sh -c 'echo part; echo x >>ran; kill -9 $$'
 is "$(cat out err)" "part
@@ -168,7 +153,7 @@ is "$(state)" unknown '... unknown'
 exits 69 'the default' qonce k -- touch no
 exits 69 'fail' qonce -u fail k -- touch no
 unchanged 69 'a probe that cannot tell' qonce -u 'probe:echo down >&2; exit 2' k -- touch no
-is "$(cat out err)" 'qonce: k: the probe cannot tell whether it happened: down' '... says why'
+said 'qonce: k: the probe cannot tell whether it happened: down' 'says why'
 exits 69 'a probe that is no command' qonce -u 'probe:/no/such 2>/dev/null' k -- touch no
 exits 69 'a probe that is killed' qonce -u 'probe:kill -9 $$' k -- touch no
 exits 0 'a probe that finds it' qonce -u 'probe:echo no output; [ "$Q_ONCE_KEY" = k ]' k -- touch no
@@ -195,7 +180,7 @@ is "$(state u137)$(cat jout jerr)" unknown '... can be ended, and changes nothin
 
 for n in 124 255; do qonce --forget "u$n"; done
 exits 0 'it happened' qonce --done u137
-is "$(cat out err)" '' '... in silence'
+said '' 'in silence'
 exits 0 '... is done' qonce u137 -- touch no
 exits 0 '... and may be said twice' qonce --done u137
 exits 0 'it did not happen' qonce --forget u192
@@ -204,7 +189,7 @@ unchanged 66 'a mistyped key' qonce --done by-hand
 is "$(cat err)" "qonce: by-hand: no such key in $PWD/q.db; next: qonce --list; or qonce KEY -- true, if nothing was ever started" '... is told'
 exits 0 'what is done' qonce --forget u192
 is "$(qonce u192 -- echo anew)" anew '... can be forgotten'
-begin r -- sh -c "$HOLD"
+begin qonce r -- sh -c "$HOLD"
 unchanged 75 'what runs can be neither done' qonce --done r
 is "$(cat err)" 'qonce: r: it runs just now; try again when that has ended' '... says so'
 unchanged 75 '... nor forgotten' qonce --forget r
@@ -220,11 +205,11 @@ is "$(qonce --show -j bytes | jq -r .output_base64)" /wA= '... with output that 
 # ---- several at once ----
 
 fresh
-begin k -- sh -c "$HOLD"
+begin qonce k -- sh -c "$HOLD"
 for how in -n '-w 0' '-w 50ms'; do
 	# shellcheck disable=SC2086	# words
 	exits 75 "$how while it runs" qonce $how k -- touch no
-	is "$(cat out err)" '' '... is silent'
+	said '' 'is silent'
 done
 exits 75 'a year later by the clock' env Q_NOW=2027-06-02T12:00:00Z qonce -n -u rerun k -- touch no
 exits 0 'another key' qonce -n other -- true
@@ -238,7 +223,7 @@ is "$(cat jout second third)" 'made
 made
 made' '... have its output'
 fresh
-begin k -- sh -c 'touch go; until [ -e end ]; do sleep 0.01; done; exit 9'
+begin qonce k -- sh -c 'touch go; until [ -e end ]; do sleep 0.01; done; exit 9'
 qonce k -- echo tried >second & two=$!
 sleep 0.1
 exits 9 'one that fails' finish
@@ -332,9 +317,9 @@ kill -9 "$pid"
 wait "$pid" 2>/dev/null
 exec 9>&-
 exits 66 'killed before the start is on disk: nothing' qonce --show k
-begin k -- sh -c "$HOLD"
+begin qonce k -- sh -c "$HOLD"
 exits 0 '... and it runs' finish
-begin d -- sh -c "$HOLD"
+begin qonce d -- sh -c "$HOLD"
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
 until_ok none_alive; ok $? 'killed while it runs: the command dies, too'
@@ -343,7 +328,7 @@ exits 75 '... a moment before the lease is over' env Q_BOOT=b1:1059999 qonce -n 
 exits 69 '... and then nobody knows' env Q_BOOT=b1:1060000 qonce -n d -- touch no
 is "$(cat err)" "qonce: d: it may have happened: the run of 2026-06-02T12:00:00Z never told its end; $NEXT" '... says so'
 exits 69 '... or after a reboot' env Q_BOOT=b2:5 qonce -n d -- touch no
-begin e -- sh -c "$HOLD"
+begin qonce e -- sh -c "$HOLD"
 busy
 touch end
 until_ok gone "$(cat pids)"
@@ -354,7 +339,7 @@ exec 9>&-
 is "$(ran) $(cat jout)" '2 ' 'killed when it had happened and was not on record: no output is out'
 exits 69 '... and nobody knows' env Q_BOOT=b1:1060000 qonce -n e -- touch no
 exits 0 '... but for the outside world' env Q_BOOT=b1:1060000 qonce -n -u 'probe:[ -s ran ]' e -- touch no
-begin l -- sh -c "$HOLD"
+begin qonce l -- sh -c "$HOLD"
 qonce l -- touch no >/dev/null 2>&1 & two=$!
 sleep 0.1
 kill -9 "$two"
@@ -380,12 +365,12 @@ for sig in TERM HUP INT; do
 	none_alive; ok $? '... and nothing is left'
 done
 fresh
-begin t0 -- perl -e '$SIG{TERM} = sub { print "whole\n"; exit 0 }; open F, ">go"; close F; sleep 1 while 1'
+begin qonce t0 -- perl -e '$SIG{TERM} = sub { print "whole\n"; exit 0 }; open F, ">go"; close F; sleep 1 while 1'
 kill -TERM "$pid"
 exits 143 'TERM of a command that says it has done it' wait "$pid"
 is "$(cat jout jerr; state t0)" 'whole
 done' '... is done'
-begin t1 -- perl -e '$SIG{TERM} = sub { exit 1 }; open F, ">go"; close F; sleep 1 while 1'
+begin qonce t1 -- perl -e '$SIG{TERM} = sub { exit 1 }; open F, ">go"; close F; sleep 1 while 1'
 kill -TERM "$pid"
 exits 143 '... that says it has failed' wait "$pid"
 is "$(state t1)" unknown '... is not trusted'
@@ -397,7 +382,7 @@ exec 9>&-
 exits 143 'TERM before the start is on disk' wait "$pid"
 is "$(cat jout jerr)" '' '... in silence'
 exits 66 '... leaves nothing' qonce --show t2
-begin t3 -- sh -c "$HOLD"
+begin qonce t3 -- sh -c "$HOLD"
 export Q_BUSY_TIMEOUT=100ms
 busy
 touch end
@@ -434,7 +419,7 @@ last() { tail -n 1 beats | awk '{ printf "%d", $1 * 1000 }'; }
 lease() { sql "SELECT max(lease_ms) FROM q_hold WHERE kind = 'once'"; }
 fresh
 export Q_BUSY_TIMEOUT=100ms
-begin -l 1s k -- sh beat
+begin qonce -l 1s k -- sh beat
 busy
 until_ok none_alive; ok $? 'a file that stays busy: the command is gone'
 [ "$(last)" -lt "$(lease)" ]; ok $? '... before the lease is over'
@@ -448,7 +433,7 @@ is "$(state)" unknown '... nobody knows'
 
 fresh
 rm -f beats
-begin -l 1s k -- sh beat
+begin qonce -l 1s k -- sh beat
 kill -STOP "$pid"
 was=$(lease)
 exits 0 'when qonce stands still another runs it' qonce -u rerun -w 30s k -- sh -c 'ps -o stat= -p "$(cat pids)" | grep -v ^Z; echo second'
@@ -460,7 +445,7 @@ is "$(cat jout jerr)" 'qonce: k: the lease was over, and another run or a decisi
 is "$(row)$(qonce k -- touch no)" 'done|2|0|-second' '... and is not on record'
 
 fresh
-begin -l 1s k -- sh -c 'touch go; until [ -e end ]; do sleep 0.01; done; echo made'
+begin qonce -l 1s k -- sh -c 'touch go; until [ -e end ]; do sleep 0.01; done; echo made'
 kill -STOP "$pid"
 touch end
 until_ok sh -c '[ "$(qonce --show k | cut -f2)" = unknown ]'; ok $? 'one that stood still after the effect is unknown'
@@ -468,7 +453,7 @@ kill -CONT "$pid"
 exits 0 '... and when nobody came' wait "$pid"
 is "$(cat jout jerr; state)" 'made
 done' '... still tells'
-begin -l 1s l -- sh -c "$HOLD"
+begin qonce -l 1s l -- sh -c "$HOLD"
 was=$(lease)
 until_ok sh -c '[ "$(sqlite3 -readonly -cmd ".timeout 10000" q.db "SELECT lease_ms FROM q_hold")" -gt "$0" ]' "$((was + 1000))"; ok $? 'else it is renewed'
 exits 0 '... until the command ends' finish

@@ -15,7 +15,7 @@ purged() {	# WANT NAME ARGS...: what it prints, with blanks for tabs
 	_want2=$1 _name2=$2
 	shift 2
 	exits 0 "$_name2" qpurge "$@"
-	is "$(cat out err)" "$(printf '%s' "$_want2" | tr ' ' '\t')" '... says so'
+	said "$(printf '%s' "$_want2" | tr ' ' '\t')" 'says so'
 }
 healthy() {
 	qcheck | grep -v '^mount: it is in memory' >faults
@@ -49,7 +49,7 @@ qinit
 while IFS=@ read -r args err; do
 	# shellcheck disable=SC2086	# words
 	exits 64 "qpurge $args" qpurge $args
-	is "$(cat out err)" "qpurge: $err" '... says so'
+	said "qpurge: $err" 'says so'
 done <<'END'
 mail@no operand is taken: what goes is set with qset queue.NAME.keep; see 'qpurge --help'
 --as-of 2026-06-02T12:00:01Z@--as-of: '2026-06-02T12:00:01Z' is in the future; see 'qpurge --help'
@@ -58,7 +58,7 @@ mail@no operand is taken: what goes is set with qset queue.NAME.keep; see 'qpurg
 --undo -n@--undo goes with -j and -q alone; see 'qpurge --help'
 END
 unchanged 0 'a dry run of nothing' qpurge -n
-is "$(cat out err)" '' '... has nothing to say'
+said '' 'has nothing to say'
 purged '' 'an undo of nothing' --undo
 
 # ---- what goes and what stays ----
@@ -97,7 +97,7 @@ at 2026-07-02T12:00:00Z
 purged '' 'thirty days later to the second'
 at 2026-07-02T12:00:01Z
 exits 0 '... and one more, with -q' qpurge -q
-is "$(cat out err)" '' '... silent'
+said '' 'silent'
 unchanged 0 '... looked at' qpurge -n --grace 0
 is "$(cat out)" "deleted${tab}mail${tab}2${tab}2026-06-02T12:00:01Z
 deleted${tab}some${tab}1${tab}2026-06-02T12:00:01Z
@@ -117,9 +117,9 @@ is "$(sql 'SELECT group_concat(job) FROM q_body'; sql 'SELECT DISTINCT job FROM 
 3 8' '... payloads and attempts with their jobs'
 is "$(sql 'SELECT key, job FROM q_key ORDER BY key' | xargs)" 'k1|1 k6|6' '... keys as long as they are remembered'
 exits 0 'a key that outlives its job' qadd -k k1 mail 'something else'
-is "$(cat out err)" 1 '... has the first id, and nothing to compare with'
+said 1 'has the first id, and nothing to compare with'
 exits 0 '... strictly' qadd --strict -k k1 mail 'something else'
-is "$(cat out err)" 1 '... likewise'
+said 1 'likewise'
 is "$(qadd -n -k k5 soon x | jq .id)" null 'a key that is not remembered is free'
 exits 66 'a job that is gone' qls 1
 healthy

@@ -95,8 +95,8 @@ counted() {
 	    "${1-... and counted}"
 }
 
-# spoiled FILE SED-COMMAND: house/t/storm/client with a fault put into lib/FILE; the rest is as it was built, and not built again.
-spoiled() {
+# faulty FILE SED-COMMAND: house/t/storm/client with a fault put into lib/FILE; the rest is as it was built, and not built again.
+faulty() {
 	if [ ! -d house ]; then
 		mkdir house house/t
 		cp -Rp "$t/../Makefile" "$t/../lib" "$t/../cmd" house
@@ -117,6 +117,24 @@ until_ok() {
 		[ $((_i += 1)) -lt 3000 ] || { echo "# never: $*"; return 1; }
 		sleep 0.01
 	done
+}
+
+# begin CMD...: runs it as $pid, its output in ./jout and ./jerr, and returns when it has made ./go.
+begin() {
+	rm -f go end
+	"$@" >jout 2>jerr & pid=$!
+	until_ok test -e go
+}
+finish() { touch end; wait "$pid"; }	# tells it to end by ./end; its exit status
+gone() { ! kill -0 "$1"; }
+
+# busy: the file is so until fd 9 is closed.
+busy() {
+	rm -f held
+	[ -p fifo ] || mkfifo fifo
+	{ echo 'BEGIN IMMEDIATE; SELECT 1;'; cat fifo; } | sqlite3 "$Q_DB" >held &
+	exec 9>fifo
+	until_ok test -s held
 }
 
 # Those of the processes in ./pids that still run; a zombie is only a number.
