@@ -3,7 +3,6 @@
 	split($0, part, "'")
 	file = part[2] ~ /^(cmd|lib)\/.*\.c$/ ? part[2] : ""
 }
-/^$/ { file = "" }
 file != "" && /^(Lines executed|Taken at least once):/ {
 	n = split($0, part, /[:% ]+/)
 	what = /^Lines/ ? "lines" : "branches"
@@ -13,6 +12,7 @@ file != "" && /^(Lines executed|Taken at least once):/ {
 	all["", what] += part[n]
 	got["", what] += got[file, what]
 }
+/^(Taken at least once:|No branches)/ { file = "" }	# the last line is of all
 function share(f, what) {
 	return sprintf("%5.1f%% %12s", all[f, what] ? 100 * got[f, what] / all[f, what] : 100, got[f, what] + 0 "/" all[f, what] + 0)
 }

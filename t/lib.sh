@@ -132,7 +132,7 @@ gone() { ! kill -0 "$1"; }
 busy() {
 	rm -f held
 	[ -p fifo ] || mkfifo fifo
-	{ echo 'BEGIN IMMEDIATE; SELECT 1;'; cat fifo; } | sqlite3 "$Q_DB" >held &
+	{ echo 'BEGIN IMMEDIATE; SELECT 1;'; cat fifo; } | sqlite3 -cmd '.timeout 10000' "$Q_DB" >held &
 	exec 9>fifo
 	until_ok test -s held
 }
