@@ -1140,12 +1140,11 @@ db_col_int(struct stmt *s, int i)
 	return v == 0 && sqlite3_column_type(s->st, i) == SQLITE_NULL ? -1 : v;
 }
 
-/* No value: NULL, or no memory for it. */
-static void
-column_fault(struct stmt *s)
+/* No value: is it NULL, or was there no memory for it?  Then it is empty, and the failure sticks. */
+static bool
+column_lost(struct stmt *s)
 {
-	if (sqlite3_errcode(s->db->a) == SQLITE_NOMEM)
-		fail_sqlite(s->db, SQLITE_NOMEM);
+	return sqlite3_errcode(s->db->a) == SQLITE_NOMEM && fail_sqlite(s->db, SQLITE_NOMEM) != Q_OK;
 }
 
 const char *
@@ -1153,9 +1152,7 @@ db_col_opt(struct stmt *s, int i)
 {
 	const char *p = (const char *)sqlite3_column_text(s->st, i);
 
-	if (p == NULL)
-		column_fault(s);
-	return p;
+	return p == NULL && column_lost(s) ? "" : p;
 }
 
 const char *
@@ -1174,7 +1171,7 @@ db_col_blob(struct stmt *s, int i, size_t *n)
 	const void *p = sqlite3_column_blob(s->st, i);
 
 	if (p == NULL)
-		column_fault(s);
+		column_lost(s);
 	*n = (size_t)sqlite3_column_bytes(s->st, i);
 	return p == NULL && sqlite3_column_type(s->st, i) != SQLITE_NULL ? "" : p;
 }
@@ -1402,11 +1399,27 @@ close_whole(sqlite3 *conn, const char *path)
 	return rc;
 }
 
+static int
+fill(struct db *db, const struct db_create *c, const char *final)
+{
+	char value[16];
+	int rc;
+
+	if (exec_sql(db, db->a, "PRAGMA page_size=4096; PRAGMA application_id=0x71756575") != Q_OK ||
+	    exec_sql(db, db->a, "PRAGMA user_version=3") != Q_OK)	/* = DB_SCHEMA */
+		return db->status;
+	if ((rc = one_text(db->a, "PRAGMA journal_mode=WAL", value, sizeof value)) != SQLITE_OK)
+		return fail_sqlite(db, rc);
+	if (strcmp(value, "wal") != 0)
+		return db_fail(db, Q_CREATE, "%s: WAL mode is not to be had here", final);
+	return tables(db, c);
+}
+
 /* The complete file under a temporary name. */
 static int
 build(struct db *db, const char *temp, const struct db_create *c)
 {
-	char *final = db->path, value[16];
+	char *final = db->path;
 	int fd, rc;
 
 	fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -1416,21 +1429,21 @@ build(struct db *db, const char *temp, const struct db_create *c)
 	close(fd);
 	if (rc != Q_OK)
 		return rc;
-	db->path = (char *)temp;	/* for connection and messages */
-	if (connect_sql(db, &db->a, SQLITE_OPEN_READWRITE) == Q_OK &&
-	    exec_sql(db, db->a, "PRAGMA page_size=4096; PRAGMA application_id=0x71756575") == Q_OK &&
-	    exec_sql(db, db->a, "PRAGMA user_version=3") == Q_OK) {	/* = DB_SCHEMA */
-		rc = one_text(db->a, "PRAGMA journal_mode=WAL", value, sizeof value);
-		if (rc != SQLITE_OK || strcmp(value, "wal") != 0)
-			rc == SQLITE_OK ? db_fail(db, Q_CREATE, "%s: WAL mode is not to be had here", final) : fail_sqlite(db, rc);
-		else if (tables(db, c) == Q_OK)
+	/* Once to write it, once to see what came of it: SQLite takes some failures on the way lightly. */
+	for (int pass = 0; pass < 2 && db->status == Q_OK; pass++) {
+		db->path = (char *)temp;	/* for connection and messages */
+		if (connect_sql(db, &db->a, SQLITE_OPEN_READWRITE) == Q_OK && (pass == 0 ? fill(db, c, final) : check_identity(db)) == Q_OK)
 			sqlite3_db_config(db->a, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);	/* nobody else knows the name */
+		rc = close_whole(db->a, temp);
+		db->a = NULL;
+		db->path = final;
+		if (rc != SQLITE_OK)
+			db_fail(db, Q_CREATE, "%s: close: %s", temp, sqlite3_errstr(rc));
+		else if (pass == 1 && db->status == Q_CONFIG) {
+			db_clear(db);
+			db_fail(db, Q_CREATE, "%s: what was written is not what can be read; see dmesg and the disk", final);
+		}
 	}
-	rc = close_whole(db->a, temp);
-	db->a = NULL;
-	db->path = final;
-	if (rc != SQLITE_OK)
-		db_fail(db, Q_CREATE, "%s: close: %s", temp, sqlite3_errstr(rc));
 	return db->status != Q_OK ? db->status : sync_path(db, temp);
 }
 

@@ -194,7 +194,7 @@ say(int status, const char *fmt, va_list ap, const char *tail)
 	fprintf(stderr, "%s: ", prog->name);
 	text_show(stderr, text, strlen(text), 0);
 	fprintf(stderr, "%s\n", tail);
-	return (status == Q_USAGE || status == Q_DATA) && passing(text) ? Q_TEMP : status;
+	return (status == Q_USAGE || status == Q_DATA || status == Q_CONFIG) && passing(text) ? Q_TEMP : status;
 }
 
 void

@@ -39,7 +39,7 @@ secret_read(const char *path, int *status, const char **why)
 	static char buf[SECRET_MAX + 1];
 	struct stat st;
 	size_t n = 0;
-	ssize_t got;
+	ssize_t got = 0;
 	char *s = NULL;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
@@ -61,6 +61,12 @@ secret_read(const char *path, int *status, const char **why)
 	else {
 		while (n < sizeof buf && (got = read(fd, buf + n, sizeof buf - n)) > 0)
 			n += (size_t)got;
+		if (got == -1) {
+			*status = Q_IO;
+			*why = strerror(errno);
+			close(fd);
+			return NULL;
+		}
 		*status = Q_CONFIG;
 		*why = "is too large for a secret";
 		s = n <= SECRET_MAX ? secret_line(buf, n, why) : NULL;

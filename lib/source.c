@@ -561,13 +561,14 @@ load(struct source *s, bool secret, struct fault *f)
 	ssize_t got = 0;
 
 	if (fd == -1)
-		return bad(f, errno == ENOENT ? Q_NOINPUT : errno == EACCES ? Q_PERM : Q_CONFIG, NULL, "%s", strerror(errno));
+		return bad(f, errno == ENOENT ? Q_NOINPUT : errno == EACCES ? Q_PERM :
+		    errno == EMFILE || errno == ENFILE || errno == EIO ? Q_IO : Q_CONFIG, NULL, "%s", strerror(errno));
 	while (n < FILE_MAX && (got = read(fd, s->text + n, FILE_MAX - n)) > 0)
 		n += (size_t)got;
 	s->text[n] = '\0';
 	close(fd);
 	if (got != 0)
-		return bad(f, Q_CONFIG, NULL, "%s", got == -1 ? strerror(errno) : "is larger than 1 MiB");
+		return bad(f, got == -1 ? Q_IO : Q_CONFIG, NULL, "%s", got == -1 ? strerror(errno) : "is larger than 1 MiB");
 	if ((s->root = json_loadb(s->text, n, JSON_REJECT_DUPLICATES, &e)) == NULL) {
 		f->status = Q_CONFIG;
 		snprintf(f->text, f->size, "%s:%d: is not JSON: %s", s->path, e.line, e.text);

@@ -221,6 +221,7 @@ total_read(struct db *db, bool writes, struct totals *t)
 		if (db_has(db, FOR_QLATE))
 			read_stored(db, t);
 		read_new(db, t);
+		/* What was read in part is not all, and store() would forget that it failed. */
 		if (db_status(db) != Q_OK || !writes || t->upto == t->stored || store(db, t))
 			break;
 		total_free(t);

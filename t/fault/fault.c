@@ -13,6 +13,7 @@
  *
  * usage: fault [-lv] [-c] [-s SEED] [-n INJECTIONS] [-p PROGRAM] [-k KIND] [-t NTH] TOP DIR
  *	-c		the control: failed writes say that all is well
+ *	-p PROGRAM	its cases alone, or one, given whole
  *	-k, -t		this kind, this call alone
  *	-l		list the programs
  *	-n INJECTIONS	about so many in all, at random (default: each)
@@ -131,7 +132,7 @@ static const struct example EXAMPLES[] = {
 	    NULL, NULL, NULL },
 	{ "qhook -q -L unix:socket table", "qinit && printf 'a secret of the tests\\n' >key && chmod 600 key && "
 	    "echo '/gh github key queue=hooks max=1000' >table", "SELECT queue, key, body FROM q_job JOIN q_body ON job = id", NULL, NULL },
-	{ "qcheck", MANY, NULL, NULL, NULL },
+	{ "qcheck", MANY, NULL, "SELECT count(*) = 40 FROM q_job", NULL },
 	{ "qpurge --grace 1h", MANY " && qset queue.mail.keep=1h", NULL, "SELECT count(*) = 40 FROM q_job", NULL },
 };
 
@@ -605,7 +606,7 @@ fault(const struct left *l, enum inject what, bool on)
 	if (l->status == ref.status) {
 		if (l->rows != ref.rows && !l->allowed)
 			return undone ? "it ends well, and nothing has happened" : "it ends well, and what has happened is something else";
-		return l->out != ref.out ? "it ends well, and its output is not the same" : l->files != ref.files ? "it ends well, and its files are not the same" : NULL;
+		return l->allowed ? NULL : l->out != ref.out ? "it ends well, and its output is not the same" : l->files != ref.files ? "it ends well, and its files are not the same" : NULL;
 	}
 	/* Nor does libcurl tell each time. */
 	if (what == MEMORY && strstr(said, "its host or port cannot be") != NULL)
@@ -773,7 +774,7 @@ main(int argc, char *argv[])
 	inject_lie(control);
 	for (int i = 0; i < CASES; i++) {
 		ex = &EXAMPLES[i];
-		if (program != NULL && (strncmp(ex->line, program, strlen(program)) != 0 || ex->line[strlen(program)] != ' '))
+		if (program != NULL && (strncmp(ex->line, program, strlen(program)) != 0 || strchr(" ", ex->line[strlen(program)]) == NULL))
 			continue;
 		reference();
 		so_far = injections;
