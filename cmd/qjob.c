@@ -69,9 +69,9 @@ start(const struct job_new *new, int64_t now)
 static char *
 environment(const struct job *job, size_t *len)
 {
-	char *of_job = child_env(job, db_path(db), len), *env = NULL;
+	size_t n;
+	char *of_job = child_env(job, db_path(db), &n), *env = NULL;
 	FILE *f = of_job != NULL ? text_memory(&env, len) : NULL;
-	size_t n = *len;
 
 	if (f == NULL)
 		return NULL;
