@@ -8,7 +8,8 @@ CFLAGS ?= -O2 -g
 PREFIX = /usr/local
 BINDIR = $(DESTDIR)$(PREFIX)/bin
 MANDIR = $(DESTDIR)$(PREFIX)/share/man
-JOBS := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# Tests at a time: some of them wait for the disk.
+JOBS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))))
 
 WARN = -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wformat=2
 LIBS_CFLAGS := $(shell pkg-config --cflags sqlite3 jansson 2>/dev/null)

@@ -568,7 +568,7 @@ load(struct source *s, bool secret, struct fault *f)
 	s->text[n] = '\0';
 	close(fd);
 	if (got != 0)
-		return bad(f, got == -1 ? Q_IO : Q_CONFIG, NULL, "%s", got == -1 ? strerror(errno) : "is larger than 1 MiB");
+		return bad(f, got == -1 && errno != EISDIR ? Q_IO : Q_CONFIG, NULL, "%s", got == -1 ? strerror(errno) : "is larger than 1 MiB");
 	if ((s->root = json_loadb(s->text, n, JSON_REJECT_DUPLICATES, &e)) == NULL) {
 		f->status = Q_CONFIG;
 		snprintf(f->text, f->size, "%s:%d: is not JSON: %s", s->path, e.line, e.text);

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 BEGIN { require($0 =~ s{[^/]*$}{programs.pl}r =~ s{^(?!/)}{./}r) }
 our (@PROGS, $dir);
-my $limits = $ENV{LIMITS} // 24;
+my $limits = $ENV{LIMITS} // 12;
 my $seed = $ENV{SEED} // time;
 srand $seed;
 note("SEED=$seed");

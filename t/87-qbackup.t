@@ -216,7 +216,7 @@ for i in 1 2; do
 	' "$i" >"wrong.$i" 2>"most.$i" &
 done
 until_ok lines told.2 2
-is "$(killed KILL "${KILLS:-8}")" '' 'kill -9 in a storm leaves nothing under the final name, or all of it'
+is "$(killed KILL "${KILLS:-3}")" '' 'kill -9 in a storm leaves nothing under the final name, or all of it'
 exits 0 'after that a backup' qbackup copy3
 is "$(left)" '' '... is alone'
 rm -f copy3*
@@ -224,7 +224,7 @@ rm -f copy3*
 jobs() { sqlite3 -readonly "$1" "SELECT CAST(body AS TEXT) FROM q_job JOIN q_body ON job = id WHERE queue = 'storm' ${2-}" | sort; }
 without() { comm -23 "$1" "$2" | sed "s/^/$3: /"; }
 n=0
-while [ $((n += 1)) -le "${BACKUPS:-6}" ]; do
+while [ $((n += 1)) -le "${BACKUPS:-3}" ]; do
 	cat told.? | sort >told
 	sort settled.2 >settled
 	cp q.db control
@@ -243,7 +243,7 @@ while [ $((n += 1)) -le "${BACKUPS:-6}" ]; do
 done >wrong
 touch stop
 wait
-is "$(cat wrong)" '' "${BACKUPS:-6} backups of a storm: whole, with all that was acknowledged before they began and nothing else"
+is "$(cat wrong)" '' "${BACKUPS:-3} backups of a storm: whole, with all that was acknowledged before they began and nothing else"
 test -s fewer
 ok $? '... which a copy of the file without its log is not'
 echo "# $(cat told.? | wc -l) added, $(wc -l <settled.2) settled"
