@@ -107,7 +107,7 @@ lint: lib/schema.c
 	-Ilib '-D_Noreturn=__attribute__((noreturn))' '-Djson_object_foreach(o,k,v)=for(;;)' '-Djson_array_foreach(a,i,v)=for(;;)' $(C)
 	shellcheck .ci/run $$(find scripts -type f ! -path scripts/systemd/\*) t/lib.sh
 	shellcheck -x t/bench/run
-	shellcheck -S error $$(find t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} +)
+	find t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} + | xargs -n 8 -P $(JOBS) shellcheck -S error
 	mandoc -T lint -W warning $(MAN)
 	cat $(SQL:%=lib/%.sql) | sqlite3 -bail :memory:
 
