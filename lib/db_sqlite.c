@@ -936,6 +936,18 @@ unknown(struct db *db, int rc)
 	    db->path, sqlite3_errstr(rc), rc);
 }
 
+static void
+commit_sql(struct db *db)
+{
+	int rc = sqlite3_exec(db->a, "COMMIT", NULL, NULL, NULL);
+
+	/* A failed write ended before the commit mark. */
+	if ((rc & 0xff) == SQLITE_IOERR && rc != SQLITE_IOERR_WRITE)
+		unknown(db, rc);
+	else if (rc != SQLITE_OK)
+		fail_sqlite(db, rc);
+}
+
 /*
  * Who opens a log that nobody has open finds in it also the last commit of a process that was killed between
  * write and sync.
@@ -960,19 +972,11 @@ db_sync(struct db *db)
 int
 db_commit(struct db *db)
 {
-	int rc;
-
 	if (db->status == Q_OK && !db->in_tx)
 		db_fail(db, Q_BUG, "commit without a transaction");
 	end_statements(db);
 	if (db->status == Q_OK) {
-		rc = sqlite3_exec(db->a, "COMMIT", NULL, NULL, NULL);
-		/* A failed write ended before the commit mark. */
-		if ((rc & 0xff) == SQLITE_IOERR && rc != SQLITE_IOERR_WRITE)
-			unknown(db, rc);
-		else if (rc != SQLITE_OK)
-			fail_sqlite(db, rc);
-	}
+		commit_sql(db);
 	db_rollback(db);		/* ends the turn; rolls back only what is still open */
 	db_sync(db);			/* if nothing was written: somebody is told that it was there before */
 	if (db->shrink && db->status == Q_OK) {
@@ -1213,16 +1217,16 @@ db_watch_drain(struct db *db)
 /* ---- creating (qinit) ---- */
 
 static int
-sync_path(struct db *db, const char *path)
+sync_path(struct db *db, const char *path, int status)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd == -1)
-		return db_fail(db, Q_IO, "%s: %s", path, strerror(errno));
-	rc = fsync(fd);
-	if (close(fd) == -1 || rc == -1)
-		return db_fail(db, Q_IO, "%s: sync: %s", path, strerror(errno));
-	return Q_OK;
+		return db_fail(db, status, "%s: %s", path, strerror(errno));
+	if (fsync(fd) == -1)
+		db_fail(db, status, "%s: sync: %s", path, strerror(errno));
+	close(fd);
+	return db->status;
 }
 
 static int
@@ -1263,7 +1267,7 @@ tables(struct db *db, const struct db_create *c)
 			db_fail(db, Q_CONFIG, "%s: it has a %s, and names that begin with q_ are q's; next: rename that", db->path, found);
 	}
 	if (db->status == Q_OK)
-		exec_sql(db, db->a, "COMMIT");
+		commit_sql(db);
 	if (db->status != Q_OK)
 		sqlite3_exec(db->a, "ROLLBACK", NULL, NULL, NULL);
 	return db->status;
@@ -1444,7 +1448,7 @@ build(struct db *db, const char *temp, const struct db_create *c)
 			db_fail(db, Q_CREATE, "%s: what was written is not what can be read; see dmesg and the disk", final);
 		}
 	}
-	return db->status != Q_OK ? db->status : sync_path(db, temp);
+	return db->status != Q_OK ? db->status : sync_path(db, temp, Q_IO);
 }
 
 /* Never over an existing file.  Q_OK, Q_NO: there is one now. */
@@ -1455,14 +1459,14 @@ publish(struct db *db, const char *temp, const char *to)
 
 #ifdef RENAME_NOREPLACE
 	if (renameat2(AT_FDCWD, temp, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
-		return folder_of(db, to, folder) != Q_OK ? db->status : sync_path(db, folder);
+		return folder_of(db, to, folder) != Q_OK ? db->status : sync_path(db, folder, Q_UNKNOWN);
 	if (errno == EEXIST)
 		return Q_NO;
 #endif
 	if (link(temp, to) == -1)
 		return errno == EEXIST ? Q_NO : db_fail(db, Q_CREATE, "%s: %s", to, strerror(errno));
 	unlink(temp);
-	return folder_of(db, to, folder) != Q_OK ? db->status : sync_path(db, folder);
+	return folder_of(db, to, folder) != Q_OK ? db->status : sync_path(db, folder, Q_UNKNOWN);
 }
 
 /* The default place may not exist yet: its folders are made, private; others are not. */
@@ -1474,7 +1478,7 @@ make_folders(struct db *db)
 	for (p = strchr(db->path + 1, '/'); p != NULL; p = strchr(p + 1, '/')) {
 		*p = '\0';
 		if (mkdir(db->path, 0700) == 0 && folder_of(db, db->path, folder) == Q_OK)
-			sync_path(db, folder);
+			sync_path(db, folder, Q_UNKNOWN);
 		else if (errno != EEXIST)
 			db_fail(db, cannot(errno), "%s: %s", db->path, strerror(errno));
 		*p = '/';
@@ -1544,8 +1548,10 @@ db_create(struct db **out, const struct db_create *c)
 	}
 	finish_link(db->path, temp);
 	status = Q_NO;
-	if (lstat(db->path, &st) == -1 && errno == ENOENT) {
-		if (missing(db) == Q_NOINPUT) {
+	if (lstat(db->path, &st) == -1) {
+		if (errno != ENOENT)
+			db_fail(db, cannot(errno), "%s: %s", db->path, strerror(errno));
+		else if (missing(db) == Q_NOINPUT) {
 			db_clear(db);
 			configure();
 			clear(temp);
@@ -1768,7 +1774,7 @@ db_backup(struct db **out, const char *path, const char *given)
 		fail_sqlite(db, rc);
 	else if (version != -1 && backup_copy(db, unfinished[0], to) == Q_OK) {
 		quiet = db_data_version(db) == version;
-		if (backup_verify(db, unfinished[0], to, atoll(newest), &quiet, version) == Q_OK && db_sync(db) == Q_OK && sync_path(db, unfinished[0]) == Q_OK &&
+		if (backup_verify(db, unfinished[0], to, atoll(newest), &quiet, version) == Q_OK && db_sync(db) == Q_OK && sync_path(db, unfinished[0], Q_IO) == Q_OK &&
 		    publish(db, unfinished[0], to) == Q_NO)
 			db_fail(db, Q_CREATE, "%s: there is something of that name now; a backup replaces nothing; choose another name", to);
 	}
