@@ -127,11 +127,14 @@ static int
 replay(struct db *d, size_t i, void *arg)
 {
 	struct job_look look;
+	int rc;
 
 	(void)arg;
 	if (chosen != NULL) {		/* another run, a worker or a person has had it meanwhile */
-		if (job_look(d, ids[i], &look) == Q_NOINPUT)
+		if ((rc = job_look(d, ids[i], &look)) == Q_NOINPUT)
 			db_clear(d);
+		else if (rc != Q_OK)
+			return rc;
 		else if (strcmp(look.state, chosen[i].state) == 0 && look.generation == chosen[i].generation)
 			return job_replay(d, ids[i], due(i));
 		return PROG_SAME;

@@ -155,8 +155,10 @@ mount(struct look *l)
 {
 	struct statfs fs;
 
-	if (statfs(db_path(l->db), &fs) == -1)
+	if (statfs(db_path(l->db), &fs) == -1) {
+		bad(l, "mount", true, "see dmesg and the disk", "its file system cannot be looked at: %s", strerror(errno));
 		return;
+	}
 	switch ((unsigned long)fs.f_type & 0xffffffff) {
 	case 0x01021994: case 0x858458f6:
 		bad(l, "mount", true, "put the file on a disk", "it is in memory (tmpfs), and gone with the next boot");

@@ -975,7 +975,7 @@ db_commit(struct db *db)
 	if (db->status == Q_OK && !db->in_tx)
 		db_fail(db, Q_BUG, "commit without a transaction");
 	end_statements(db);
-	if (db->status == Q_OK) {
+	if (db->status == Q_OK)
 		commit_sql(db);
 	db_rollback(db);		/* ends the turn; rolls back only what is still open */
 	db_sync(db);			/* if nothing was written: somebody is told that it was there before */
@@ -1669,9 +1669,11 @@ static int
 backup_copy(struct db *db, const char *temp, const char *to)
 {
 	sqlite3_stmt *st = NULL;
-	char got[256];
+	char got[256], *code;
 	int rc = one_text(db->a, "PRAGMA quick_check(1)", got, sizeof got);	/* for VACUUM copies a lost page as zeros */
 
+	if (rc == SQLITE_OK && (code = strstr(got, "error code=")) != NULL)	/* it could not be looked at */
+		return backup_failed(db, to, atoi(code + strlen("error code=")));
 	if (rc == SQLITE_OK && strcmp(got, "ok") != 0)
 		return db_fail(db, Q_IO, "%s: the file is damaged; no backup was made; next: qcheck", db->path);
 	if (rc == SQLITE_OK)

@@ -298,10 +298,15 @@ zone_enter(const char *zone, char **saved, const char **why)
 		free(*saved);
 		return fail(why, "out of memory");
 	}
+	errno = 0;
 	tzset();
 	/* A file that libc cannot use is UTC to glibc, named after the first letters of TZ. */
 	if (zone[area] == '/' && strlen(tzname[0]) == area && strncmp(tzname[0], zone, area) == 0)
-		return zone_leave(*saved, why) && fail(why, "the file of this zone cannot be used");
+	{
+		bool memory = errno == ENOMEM;
+
+		return zone_leave(*saved, why) && fail(why, memory ? "out of memory" : "the file of this zone cannot be used");
+	}
 	return true;
 }
 

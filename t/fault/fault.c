@@ -122,7 +122,7 @@ static const struct example EXAMPLES[] = {
 	{ "qrate partner -- echo fine", "qinit && qset rate.partner=10/s rate.partner.concurrency=2", NULL, "SELECT count(*) <= 1 FROM q_hold", NULL },
 	{ "qrate --block 10s partner", "qinit && qset rate.partner=10/s", NULL, NULL, NULL },
 	{ "qlock export -- echo fine", "qinit", NULL, "SELECT count(*) <= 1 FROM q_hold", NULL },
-	{ "qonce k1 -- echo fine", "qinit", NULL, "SELECT count(*) = 1 FROM q_once WHERE (state = 'done' AND exit = 0) OR state = 'failed'", NULL },
+	{ "qonce k1 -- echo fine", "qinit", NULL, "SELECT count(*) = 1 FROM q_once WHERE (state = 'done' AND exit = 0) OR state = 'failed'", "69" },
 	{ "qcall --insecure-http", "qinit && printf '{\"url\":\"%s/poke\",\"body\":{\"a\":1}}' \"$url\" >in", NULL, NULL, NULL },
 	{ "qbackfill --name n --from 1 --to 3 --step 1 -- echo fine", "qinit", "SELECT start, state FROM q_window", "SELECT count(*) <= 2 FROM q_window", NULL },
 	{ "qbackfill --from 2026-03-01T00:00:00Z --to 2026-03-01T00:00:06Z --step 4s s.json", SOURCE(",\"until\":\"{to}\""),
@@ -609,10 +609,10 @@ fault(const struct left *l, enum inject what, bool on)
 		return l->allowed ? NULL : l->out != ref.out ? "it ends well, and its output is not the same" : l->files != ref.files && what != NAME_EIO ? "it ends well, and its files are not the same" : NULL;
 	}
 	/* Nor does libcurl tell each time. */
-	if (what == MEMORY && strstr(said, "its host or port cannot be") != NULL)
-		return undone ? NULL : "trouble, and something has happened";
+	if (what == MEMORY && (strstr(said, "its host or port cannot be") != NULL || strstr(said, "at another place, (no URL)") != NULL))
+		return undone || known ? NULL : "trouble, and something else has happened";
 	if (l->status != Q_UNKNOWN && l->status != Q_TEMP && l->status != Q_IO && l->status != Q_CREATE &&
-	    !(l->status == Q_CONFIG && (what == READ_END || strstr(said, "cannot be read") != NULL))) {
+	    !(l->status == Q_CONFIG && (what == READ_END || strstr(said, "cannot be read") != NULL || strstr(said, "out of memory") != NULL))) {
 		snprintf(text, sizeof text, "exit %d", l->status);
 		return text;
 	}
