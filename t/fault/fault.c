@@ -391,7 +391,7 @@ keep(void)
 		return;
 	snprintf(to, sizeof to, "%s/m%d", dir, (*copies)++);
 	if ((pid = (pid_t)vfork()) == 0) {
-		execl("/bin/sh", "sh", "-c", "mkdir \"$0\" && for f in q.db q.db-wal; do [ ! -e $f ] || cp $f \"$0\"; done", to, (char *)NULL);
+		execl("/bin/sh", "sh", "-c", "exec cp q.db q.db-wal \"$0\" 2>/dev/null", to, (char *)NULL);
 		_exit(127);
 	}
 	waitpid(pid, NULL, 0);
@@ -545,15 +545,20 @@ clock_at(bool later)
 static void
 reference(void)
 {
+	static const char *last;
 	char command[PATH_MAX + 2000], to[PATH_MAX + 32];
 
-	names(work, drop, NULL);
-	names(base, drop, NULL);
 	clock_at(false);
-	snprintf(command, sizeof command, "set -e\n%s", ex->setup);
-	if (system(command) != 0)
-		errx(2, "%s: set-up: %s", ex->line, ex->setup);
-	names(work, put, base);
+	if (last == NULL || strcmp(ex->setup, last) != 0) {
+		names(work, drop, NULL);
+		names(base, drop, NULL);
+		snprintf(command, sizeof command, "set -e\n%s", ex->setup);
+		if (system(command) != 0)
+			errx(2, "%s: set-up: %s", ex->line, ex->setup);
+		names(work, put, base);
+	} else
+		set_up(work, base);
+	last = ex->setup;
 	judge(work);
 	start = judged;
 	set_up(work, base);
@@ -570,7 +575,6 @@ reference(void)
 		judge(to);
 		middles[nmiddles++] = judged.rows;
 		names(to, drop, NULL);
-		rmdir(to);
 	}
 	middles[nmiddles++] = ref.rows;
 }
@@ -748,6 +752,11 @@ main(int argc, char *argv[])
 	snprintf(base, sizeof base, "%s/base", dir);
 	if (mkdir(work, 0700) == -1 || mkdir(base, 0700) == -1 || chdir(work) == -1)
 		err(2, "%s", dir);
+	for (int i = 0; i < MIDDLES; i++) {
+		snprintf(path, sizeof path, "%s/m%d", dir, i);
+		if (mkdir(path, 0700) == -1)
+			err(2, "%s", path);
+	}
 	copies = mmap(NULL, sizeof *copies, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	snprintf(path, sizeof path, "%s/cmd:%s", top, getenv("PATH"));
 	setenv("PATH", path, 1);
