@@ -163,17 +163,17 @@ prog_option(int argc, char *argv[])
 }
 
 /*
- * A word that could not be looked at is not a bad one: said of it, and of many other things by those that know nothing of a status,
- * is why it could not.
+ * A word that could not be looked at is not a bad one.  Who parses words gives no status, only why, and that ends the line; what a
+ * person wrote stands in quotes before it.
  */
 static bool
 passing(const char *text)
 {
 	static const char *const WHY[] = { "out of memory", "the file of this zone cannot be read" };
-	const char *at;
+	size_t n = strlen(text), m;
 
 	for (size_t i = 0; i < sizeof WHY / sizeof *WHY; i++)
-		if ((at = strstr(text, WHY[i])) != NULL && (at == text || at[-1] == ' '))
+		if (n >= (m = strlen(WHY[i])) && strcmp(text + n - m, WHY[i]) == 0 && (n == m || text[n - m - 1] == ' '))
 			return true;
 	return false;
 }

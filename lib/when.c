@@ -286,6 +286,7 @@ zone_enter(const char *zone, char **saved, const char **why)
 	const char *old = getenv("TZ");
 	char tz[1 + ZONE_NAME + 1];
 	size_t area = strcspn(zone, "/");
+	bool memory;
 
 	if (!when_zone(zone, why))
 		return false;
@@ -301,10 +302,8 @@ zone_enter(const char *zone, char **saved, const char **why)
 	errno = 0;
 	tzset();
 	/* A file that libc cannot use is UTC to glibc, named after the first letters of TZ. */
-	if (zone[area] == '/' && strlen(tzname[0]) == area && strncmp(tzname[0], zone, area) == 0)
-	{
-		bool memory = errno == ENOMEM;
-
+	if (zone[area] == '/' && strlen(tzname[0]) == area && strncmp(tzname[0], zone, area) == 0) {
+		memory = errno == ENOMEM;
 		return zone_leave(*saved, why) && fail(why, memory ? "out of memory" : "the file of this zone cannot be used");
 	}
 	return true;

@@ -360,6 +360,7 @@ for my $v ('', '5', '10:00', '2026-06-02 10:00', 'tomorrow', 'noon', '2026-02-30
 	row 64, "qfail: --at: '$v' $time{$v}", 'qfail', '--at', $v, $live;
 }
 my $gap = 'a clock change skips this local time';
+row 64, "qadd: --at: 'out of memory' not a time", 'qadd', '--at', 'out of memory', @q;	# which would be 75, if it were not the person's word
 row 64, "qadd: --at: '2026-03-29 02:30' $gap", 'qadd', '--at', '2026-03-29 02:30', '--tz', 'Europe/Berlin', @q;
 row 64, "qadd: --at: '2026-03-08T02:00' $gap", 'qadd', '--at', '2026-03-08T02:00', '--tz', 'America/New_York', @q;
 row {env => {Q_NOW => '2026-03-28T12:00:00Z'}}, 64, "qadd: --at: 'tomorrow 02:59' $gap", 'qadd', '--at', 'tomorrow 02:59', '--tz', 'Europe/Berlin', @q;
