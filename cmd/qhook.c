@@ -485,10 +485,10 @@ listen_on(const char *addr)
 	setenv("Q_BUSY_TIMEOUT", "1500ms", 0);	/* a sender waits 3 s or so */
 	db = prog_open(DB_STAY);
 	prog_check(db, db_tables(db, FOR_QHOOK));
+	prog_catch();			/* who finds the socket may end us in an orderly way */
+	prog_last = door_unlink;
 	if ((fd = door_listen(addr, &port, &status, message, sizeof message)) == -1)
 		prog_die(status, "%s", message);
-	prog_last = door_unlink;
-	prog_catch();
 	if (door_start(&DOOR, fd) != Q_OK)
 		prog_die(Q_TEMP, "out of memory or descriptors");
 	warn_insecure();
