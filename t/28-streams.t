@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Descriptors of every program: whatever is closed, no message ends up in the file; wherever the output ends, its loss is told.
-# CUTS=N: so many places where it ends; ALL=1: all sets of descriptors.
+# CUTS=N: so many places where it ends; ALL=1: all command lines and sets of descriptors.
 use strict;
 use warnings;
 BEGIN {
@@ -37,7 +37,8 @@ sub faults {
 }
 
 for my $p (@PROGS) {
-	for my $line (lines_of($p)) {
+	my %seen;
+	for my $line (grep { $ENV{ALL} || !$seen{$_->{needs}}++ } lines_of($p)) {
 		my $name = join ' ', map { substr $_, 0, 20 } $p, @{$line->{argv}};
 		$name = substr $name, 0, 60;
 		my $want = $line->{exit} // 0;

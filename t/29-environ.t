@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Of every program: no environment changes its output; and who may do what with a file, whatever the umask of who made it.
-# ALL=1: every locale with every zone, four umasks, every command line by everybody.
+# ALL=1: every command line in every locale with every zone, and by everybody under four umasks.
 use strict;
 use warnings;
 BEGIN { require($0 =~ s{[^/]*$}{programs.pl}r =~ s{^(?!/)}{./}r) }
@@ -24,7 +24,8 @@ for my $i ($ENV{ALL} ? 0 .. $#locales : $$ % @locales) {
 }
 my $runs = 0;
 for my $p (@PROGS) {
-	for my $line (lines_of($p)) {
+	my %seen;
+	for my $line (grep { $ENV{ALL} || !$seen{$_->{needs}}++ } lines_of($p)) {
 		my @wrong;
 		restore();
 		my $want = run_line($p, $line, sub { into('out') }) . same(slurp('out')) . same(slurp('err'));
@@ -57,8 +58,10 @@ SKIP: {
 	chmod 0644, glob '*.json table hooks';
 	my $home = "$dir/srv";
 	my %modes;
-	for my $umask ($ENV{ALL} ? (000, 022, 027, 077) : (000, 077)) {
+	my @umasks = (000, 077, 022, 027);
+	for my $umask (@umasks[0 .. ($ENV{ALL} ? 3 : 1)]) {
 		for my $who (sort keys %who) {
+			next if !$ENV{ALL} && ($umask == 077) != ($who =~ /ben|reader/);	# half of them, each person under one
 			my @wrong;
 			for my $p (@PROGS) {
 				my @lines = grep { $_->{needs} ne '' && !$_->{http} && !$_->{server} } lines_of($p);

@@ -52,7 +52,7 @@ storm "sixteen workers, $ops requests, leases of 100 ms" "$client" -n "$ops" -l 
 test "$(figure late)" -gt 0; ok $? '... some settles came late'
 test "$(sql "SELECT count(*) FROM q_attempt WHERE outcome = 'lost'")" -gt 0; ok $? '... and some claims were lost'
 
-storm "the same through the programs, $progs requests, every tenth program killed" "$client" -x -n "$progs" -l 300 -k 10
+storm "the same through the programs, $progs requests, every third program killed" "$client" -x -n "$progs" -l 300 -k 30
 test "$(figure killed)" -gt 0; ok $? '... some were killed in time'
 
 storm "$kills workers killed" --kills "$kills" "$client" -n 1000000000 -l 200
