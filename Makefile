@@ -89,9 +89,10 @@ asan:
 # A program that is killed tells nothing, and neither does one that may not write here: what is reached only so counts as not reached.
 cover:
 	rm -rf .cover && mkdir .cover && cp -R * .ci .cover
-	$(CC) -c -o .cover/t/cover.o t/cover.c
+	$(CC) -c -DSEEN='"$(CURDIR)/.cover/seen"' -o .cover/t/cover.o t/cover.c
 	-$(MAKE) -C .cover check CFLAGS='-O0 -g --coverage' LDFLAGS='-Wl,--wrap=_exit,--wrap=execvp t/cover.o'
 	cd .cover && gcov -bn cmd/*.gcda lib/*.gcda 2>/dev/null | awk -f t/cover.awk
+	sort -u .cover/seen | awk -f t/seen.awk - man/q*.1
 # Shared, since it finds malloc(3) by its symbol.
 valgrind:
 	rm -rf .valgrind && mkdir .valgrind && cp -R * .ci .valgrind
