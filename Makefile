@@ -147,7 +147,7 @@ uninstall:
 	rm -f $(patsubst man/%.5,$(MANDIR)/man5/%.5,$(filter %.5,$(MAN)))
 	rm -f $(patsubst man/%.7,$(MANDIR)/man7/%.7,$(filter %.7,$(MAN)))
 clean:
-	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .cover .valgrind .fuzz
+	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .cover .valgrind .fuzz .lint
 
 .PHONY: all check asan cover valgrind lint bench bench-save storm fuzz crash fault model install uninstall clean FORCE
 .DELETE_ON_ERROR:

@@ -300,7 +300,7 @@ for size in 512 65536; do
 	rm -f app.db*
 	sqlite3 app.db "PRAGMA page_size=$size; PRAGMA auto_vacuum=FULL; PRAGMA journal_mode=WAL; CREATE TABLE t(x)" >/dev/null
 	qinit --into app.db && head -c 1048576 noise | qadd -q -d app.db m && seq 1000 | qadd -q -d app.db --lines m
-	qclaim -d app.db -c 5000 m | jq -r .claim | qdone -d app.db -
+	qclaim -d app.db -c 5000 m | claim_of | qdone -d app.db -
 	is "$(qls -d app.db --counts | tr '\t' ' ') $(sqlite3 -readonly app.db 'PRAGMA page_size; PRAGMA integrity_check' | tr '\n' ' ')" \
 	    "m 0 0 0 1001 0 0 0 $size ok " "--into a file with pages of $size bytes"
 done

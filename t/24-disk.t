@@ -25,7 +25,7 @@ disk() {	# SIZE: a new one
 # ---- a limit of file size is no death ----
 
 qinit && qadd -q m one && qadd -q m two
-claim=$(qclaim m | jq -r .claim)
+claim=$(qclaim m | claim_of)
 before=$(sqlite3 -readonly q.db .dump)
 payload 200 >data
 # Output goes through a pipe: a file would have met the limit, too.
@@ -82,17 +82,17 @@ said 'disk nearly full \(0 KiB left\)'
 exits 0 'looking works' qls --counts
 done=0
 while [ $done -lt 20 ]; do
-	claim=$(qclaim m | jq -r .claim)
+	claim=$(qclaim m | claim_of)
 	qdone -r "result of $claim" "$claim" || break
 	done=$((done + 1))
 done
 is $done 20 'jobs are claimed and settled one by one'
 is "$(reserve)" 0 '... the reserve is given up for it'
-exits 0 'a heartbeat works' qrenew "$(qclaim m | jq -r .claim | tee last)"
+exits 0 'a heartbeat works' qrenew "$(qclaim m | claim_of | tee last)"
 exits 0 '... and a deferral' qfail --defer 1h -m 'not now' "$(cat last)"
-exits 0 '... a release' qfail --release "$(qclaim m | jq -r .claim)"
-exits 0 '... a failure' qfail --in 1h -m 'refused' "$(qclaim m | jq -r .claim)"
-exits 0 '... a death' qfail --dead -m "$(payload 2)" "$(qclaim m | jq -r .claim)"
+exits 0 '... a release' qfail --release "$(qclaim m | claim_of)"
+exits 0 '... a failure' qfail --in 1h -m 'refused' "$(qclaim m | claim_of)"
+exits 0 '... a death' qfail --dead -m "$(payload 2)" "$(qclaim m | claim_of)"
 exits 0 'all the rest is claimed' qclaim -c 10000 m
 is "$(wc -l <out | tr -d ' ')" $((told - 23)) '... all of it'
 mv out claims
@@ -121,11 +121,11 @@ for size in 4m 1m; do
 	while [ $((round += 1)) -le "$cycles" ]; do
 		while qadd -q m <data 2>/dev/null; do :; done
 		n=$((1 + 4 * round % 21))
-		qclaim -c $n m | jq -r .claim >claims
+		qclaim -c $n m | claim_of >claims
 		before=$(count 'done')
 		if [ $size = 4m ]; then
 			cat /dev/zero >disk/fill 2>/dev/null
-			qclaim m | jq -r .claim >>claims
+			qclaim m | claim_of >>claims
 			n=$((n + 1))
 			qdone - <claims && ok=$((ok + 1))
 		else			# no reserve: what cannot be settled is told, held, and settled when there is room
@@ -148,7 +148,7 @@ done
 
 disk 4m
 qinit
-qadd -q m first && qclaim m | jq -r .claim | qdone -
+qadd -q m first && qclaim m | claim_of | qdone -
 perl -e 'print "x" x 9000, "\n" for 1 .. 400' >data
 exits 74 'many that do not fit' qadd -q --lines m <data
 said '^qadd: .*no space left; nothing was changed; make room and try again'
@@ -186,7 +186,7 @@ for kind in 'a symbolic link@ln -s ../elsewhere' 'a symbolic link to the same di
 precious' '... is not filled'
 	is "$(find disk -name gone) $(stat -c %s disk/other elsewhere | tr '\n' ' ')" ' 9 9 ' '... nor made'
 	fill
-	exits 74 '... without room' timeout 20 qrenew "$(jq -r .claim claims)"
+	exits 74 '... without room' timeout 20 qrenew "$(claim_of claims)"
 	is "$(cat disk/other elsewhere)" 'precious
 precious' '... it is not emptied'
 done
@@ -194,7 +194,7 @@ rm -rf disk/fill "$Q_DB-reserve"
 qinit
 is "$(reserve)" 1048576 'a reserve of our own is filled'
 fill
-exits 0 '... without room' qrenew "$(jq -r .claim claims)"
+exits 0 '... without room' qrenew "$(claim_of claims)"
 is "$(reserve)" 0 '... it is emptied'
 sound 'the file is sound'
 
@@ -207,7 +207,7 @@ payload 10 >data
 told=0
 while qadd -q m <data 2>err; do told=$((told + 1)); done
 like "$(cat err)" 'adds are refused below 256 KiB' 'adds are refused early'
-qclaim -c 5 m | jq -r .claim >claims
+qclaim -c 5 m | claim_of >claims
 fill
 payload 900 >reason
 failed=0
@@ -227,7 +227,7 @@ sound 'the file is sound'
 disk 4m
 qinit
 qadd -q m one
-qfail --dead "$(qclaim m | jq -r .claim)"
+qfail --dead "$(qclaim m | claim_of)"
 fill
 exits 74 'a dead job is not put back, to be work again' qreplay m
 said 'disk nearly full'

@@ -133,7 +133,7 @@ is "$(cat status)" 74 'a reader that goes away amid 2,000 claims'
 like "$(cat err)" '^qclaim: .*released' '... is told of'
 told=$(sql "SELECT count(*) FROM q_job WHERE queue = 'wide' AND state = 'claimed'")
 is "$(sed -n 's/^qclaim: .*; \([0-9]*\) claims were released/\1/p' err)" $((2000 - told)) '... the rest are given back'
-is "$(jq -r .claim first | qdone -; echo $?)" 0 '... what it read it can settle'
+is "$(claim_of first | qdone -; echo $?)" 0 '... what it read it can settle'
 is "$(qclaim -c 2000 wide | wc -l | tr -d ' ')" $((2000 - told)) '... and others get what was given back'
 sound 'after all'
 

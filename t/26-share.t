@@ -36,7 +36,7 @@ exits 0 'ben adds' ben qadd m 'of ben'
 exits 0 '... many' ben sh -c 'seq 500 | qadd -q --lines many'
 is "$(kinds)" '660 4100' '... and all is still the group'\''s'
 exits 0 'ben takes the job of ana' ben qclaim m
-claim=$(jq -r .claim out)
+claim=$(claim_of out)
 is "$(jq -r .payload out)" 'of ana' '... the first one'
 exits 0 'ana may settle it' ana qdone "$claim"
 exits 0 'cem works' cem qwork m -- cat
@@ -50,7 +50,7 @@ for who in ana ben cem; do
 	exits 0 "$who comes first after a boot, when side files are gone" "$who" qadd m "boot $who"
 	is "$(kinds)" '660 4100' '... and makes them for the group'
 	for other in ana ben cem; do
-		$other qadd -q m "after $who" && $other qdone "$($other qclaim m | jq -r .claim)" || echo "$other cannot"
+		$other qadd -q m "after $who" && $other qdone "$($other qclaim m | claim_of)" || echo "$other cannot"
 	done >out 2>&1
 	is "$(cat out)" '' '... for all to use'
 done

@@ -12,7 +12,7 @@ mkfifo in
 perl -e 'print "x" x 100_000, "\n"' >line
 qinit
 qadd -q m one
-claim=$(qclaim m | jq -r .claim)
+claim=$(qclaim m | claim_of)
 # Of a length that the next writer would copy into the file.
 perl -e 'print "y" x 900_000' | qadd -q m
 ok "$(test "$(stat -c %s q.db-wal)" -gt 700000; echo $?)" 'a file with a long log'

@@ -37,8 +37,8 @@ qset queue.none.keep=
 
 id=$(qadd mail x)
 qadd -q other x
-qfail --dead -m "$(printf 'no such\033[31m user')" "$(qclaim mail | jq -r .claim)"
-qfail --dead "$(qclaim other | jq -r .claim)"
+qfail --dead -m "$(printf 'no such\033[31m user')" "$(qclaim mail | claim_of)"
+qfail --dead "$(qclaim other | claim_of)"
 at 2026-06-02T12:04:12Z
 alarm 'dead jobs' "qlate: DEAD mail: 1 job is dead
   since 2026-06-02T12:00:00Z (4m12s); job 1: no such\\x1b[31m user
@@ -52,7 +52,7 @@ qcancel -q "$(sql "SELECT id FROM q_job WHERE queue = 'other'")"
 is "$(kinds)" 'DEAD mail,' '... until it is cancelled'
 qreplay -q "$id"
 quiet '... or replayed'
-qfail --dead -m again "$(qclaim mail | jq -r .claim)"
+qfail --dead -m again "$(qclaim mail | claim_of)"
 is "$(kinds)" 'DEAD mail,' '... and dead again'
 exits 3 'a run of qjob' qjob export -- sh -c 'exit 3'
 like "$(qlate --check export)" 'next: qls 3; mend the cause; start the crontab line again' '... is not replayed, since nobody would take it'
@@ -62,7 +62,7 @@ back
 
 fresh
 qadd -q mail x
-qdone "$(qclaim mail | jq -r .claim)"
+qdone "$(qclaim mail | claim_of)"
 qadd -q mail x
 at 2026-06-02T12:14:59.999Z
 quiet 'due for less than 15 minutes'
@@ -100,7 +100,7 @@ qset queue.mail.slo=
 qlock ana -- true
 qclaim mail >claims
 quiet 'a worker came'
-jq -r .claim claims | qdone -
+claim_of claims | qdone -
 qadd -q --in 1h mail later
 quiet 'a delayed job'
 qadd -q mial x
@@ -115,7 +115,7 @@ exits 66 'a queue that is mistyped where it is looked at' qlate --check maik
 is "$(cat err)" "qlate: no queue 'maik': it never had a job, and nothing is set or expected for it; was 'mail' meant?" '... has one like it'
 qclaim mial >claims
 quiet '... and somebody claims from it'
-jq -r .claim claims | qfail --in 0s -
+claim_of claims | qfail --in 0s -
 at 2026-06-02T12:20:00Z
 quiet '... and fails: it is no unknown queue'
 back
@@ -147,7 +147,7 @@ fresh
 qadd -q -e ana mail 1
 qadd -q -e ana mail 2
 qadd -q -e ana --in 3h mail 3
-qfail --in 3d -m 'no such user' "$(qclaim mail | jq -r .claim)"
+qfail --in 3d -m 'no such user' "$(qclaim mail | claim_of)"
 at 2026-06-02T12:59:59Z
 quiet 'behind a retry, not yet an hour'
 at 2026-06-02T13:00:00Z
@@ -157,7 +157,7 @@ alarm '... an hour' "qlate: BLOCKED mail: 1 due, the oldest for 1h00m, behind jo
 is "$(qlate -j mail | jq -r .why)" blocked '... as the table says'
 back
 qadd -q -e bo mail 4
-qfail --defer 3d "$(qclaim mail | jq -r .claim)"
+qfail --defer 3d "$(qclaim mail | claim_of)"
 qadd -q -e bo mail 5
 at 2026-06-02T13:00:00Z
 like "$(qlate --check)" '\(1h00m\); 2 entities are held up like this$' '... also behind what was deferred'
@@ -190,7 +190,7 @@ is "$(Q_NOW=2026-06-02T18:30:00Z kinds)" '' '... and over'
 printf '%s\n' '20 mail reset 500 2000' | ledger
 is "$(kinds)" 'LATE mail,LATE mail/reset,' 'a type has a target of its own'
 qadd -q bulk x
-qdone "$(qclaim bulk | jq -r .claim)"
+qdone "$(qclaim bulk | claim_of)"
 qadd -q bulk x
 is "$(Q_NOW=2026-06-02T14:59:59Z kinds)" 'LATE mail,LATE mail/reset,' 'work that waits up to three times the target'
 is "$(Q_NOW=2026-06-02T15:00:01Z qlate --check bulk)" "qlate: LATE bulk: 0.00% within 1h over 1h, wanted 90%
@@ -387,7 +387,7 @@ is "$?$(sed 's/by .*/by W/' out)" "1qlate: LOCK nas: this lock is held for 1d00h
   next: see whether that still runs; qlock --break frees it" '... of a day'
 qadd -q x x
 sqlite3 q.db 'PRAGMA journal_mode' >made
-qdone "$(qclaim x | jq -r .claim)"
+qdone "$(qclaim x | claim_of)"
 [ -e q.db-wal ] || : >q.db-wal
 truncate -s 268435457 q.db-wal 2>made
 like "$(qlate --check)" '^qlate: LOG file: the log of /.*/q.db has 256 MiB' 'a log that grows'
@@ -404,7 +404,7 @@ fresh
 exits 0 'nothing to tell' qlate --check --every 1h --id ops
 is "$(cat out err; sql "SELECT name FROM sqlite_schema WHERE name = 'q_told'")" '' '... and nothing to remember'
 qadd -q mail x
-qfail --dead "$(qclaim mail | jq -r .claim)"
+qfail --dead "$(qclaim mail | claim_of)"
 exits 1 'a problem' qlate --check --every 1h --id ops
 is "$(head -n 1 out)" 'qlate: new: DEAD mail: 1 job is dead' '... is told'
 exits 1 '... and again' env Q_NOW=2026-06-02T12:59:59Z qlate --check --every 1h --id ops
@@ -414,11 +414,11 @@ is "$(wc -l <out | tr -d ' ')" 3 '... is told'
 exits 1 '... after an hour' env Q_NOW=2026-06-02T13:00:00Z qlate --check --every 1h --id ops
 is "$(wc -l <out | tr -d ' ') $(head -n 1 out)" '3 qlate: DEAD mail: 1 job is dead' '... is told, and no news'
 qadd -q mail y
-qfail --dead "$(qclaim mail | jq -r .claim)"
+qfail --dead "$(qclaim mail | claim_of)"
 exits 1 'one more of the same' env Q_NOW=2026-06-02T13:01:00Z qlate --check --every 1h --id ops
 is "$(cat out)" '' '... is no other problem'
 qadd -q new y
-qfail --dead "$(qclaim new | jq -r .claim)"
+qfail --dead "$(qclaim new | claim_of)"
 exits 1 'another problem' env Q_NOW=2026-06-02T13:02:00Z qlate --check --every 1h --id ops
 is "$(grep '^qlate' out)" 'qlate: new: DEAD new: 1 job is dead
 qlate: DEAD mail: 2 jobs are dead' '... is told first, and marked'

@@ -178,14 +178,14 @@ is "$(later 1:00)" 'no worker' '... and then nobody came'
 qadd -q q y
 Q_NOW=2026-06-02T12:00:30Z qclaim q >claims
 is "$(later 1:00)" busy 'somebody has a claim'
-jq -r .claim claims | qdone -
+claim_of claims | qdone -
 is "$(later 1:00)" backlog 'somebody was there since the oldest was due'
 qpause q 'no ink'
 is "$(later 1:00)" paused 'paused'
 qpause -r q
 qset queue.q.rate=1/h
 qclaim q >claims
-jq -r .claim claims | qdone -
+claim_of claims | qdone -
 qadd -q q z
 is "$(later 1:00)" rate 'its rate has no token'
 qset queue.q.rate= queue.q.concurrency=1
@@ -202,7 +202,7 @@ qadd -q -e ana q y
 qclaim q >claims
 is "$(later 1:00)" blocked 'what is due waits for its entity'
 is "$(qlate -j q | jq -c '[.waiting, .claimed, .why]')" '[0,1,"blocked"]' '... and is not claimable'
-jq -r .claim claims | qdone -
+claim_of claims | qdone -
 qlock ana -- sh -c 'qlate -j q | jq -r .why' >out
 is "$(cat out)" lock 'its entity is locked'
 qadd -q q free

@@ -10,7 +10,7 @@ at() { _boot=b1:$((1000000 + $1)); shift; Q_BOOT=$_boot "$@"; }	# so many ms lat
 n() { wc -l | tr -d ' '; }
 claims() { qclaim -c 100 "$@" | n; }
 claimed() { jq -r .payload | tr '\n' ' '; }
-settle() { jq -r .claim | "$@" -; }
+settle() { claim_of | "$@" -; }
 
 # ---- pause ----
 
@@ -155,7 +155,7 @@ fresh
 qadd -q a x
 qadd -q b x
 set_ rate.p.concurrency=1 queue.a.limit=p queue.b.limit=p
-late=$(at 0 qclaim -l 1s b | jq -r .claim)
+late=$(at 0 qclaim -l 1s b | claim_of)
 is "$(at 2000 claims a)" 1 'who has taken that place'
 exits 76 '... keeps it, for a late renewal comes too late' env Q_BOOT=b1:1002001 qrenew "$late"
 is "$(sql "SELECT queue, state, lost FROM q_job ORDER BY 1")" "$(printf 'a|claimed|0\nb|failed|1')" '... and the cap holds'

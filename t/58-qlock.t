@@ -262,7 +262,7 @@ is "$(id claimed)" '1 ' 'a wait for a job ends with the lease of its lock'
 fresh
 qadd -q -e ana mail 1
 qclaim -l 1m mail >claimed
-claim=$(jq -r .claim claimed)
+claim=$(claim_of claimed)
 exits 75 'a claim' env Q_BOOT=b1:1059999 qlock -n ana -- true
 exits 0 '... whose lease is over' env Q_BOOT=b1:1060000 qlock -n ana -- sh -c 'qrenew "$0"; [ $? = 76 ]' "$claim"
 is "$(sql 'SELECT outcome, state FROM q_attempt')" 'lost|failed' '... is lost'

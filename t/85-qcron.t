@@ -51,7 +51,7 @@ fresh
 echo 'r */5 * * * * overlap=replace w' >table
 pass 02T10:00
 pass 02T10:05
-claim=$(qclaim w | jq -r .claim)
+claim=$(qclaim w | claim_of)
 pass 02T10:10
 qfail --in 1h -m down "$claim"
 pass 02T10:15
@@ -147,7 +147,7 @@ for how in qdone 'qfail --dead' qcancel; do
 	qcron table
 	is "$(sql 'SELECT max(id) FROM q_job')" "$id" '... none while the last is open'
 	if [ "$how" = qcancel ]; then qcancel -q "$id"
-	else Q_NOW=2026-06-03T$((10 + id)):00:00.250Z $how "$(qclaim -l 1h q | jq -r .claim)"; fi
+	else Q_NOW=2026-06-03T$((10 + id)):00:00.250Z $how "$(qclaim -l 1h q | claim_of)"; fi
 	Q_NOW=2026-06-03T$((10 + id)):05:00Z qcron table
 	is "$(sql 'SELECT max(id) FROM q_job')" "$([ "$how" = qcancel ] && echo $((id + 1)) || echo "$id")" "... nor within its delay of $how"
 	Q_NOW=2026-06-03T$((10 + id)):05:01Z qcron table

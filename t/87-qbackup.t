@@ -48,8 +48,8 @@ printf 'a\0b\377' | qadd -q mail
 qadd -q -e ana mail two
 qadd -q --in 1h -t t mail three
 qset queue.mail.keep=3d
-claim=$(qclaim mail | jq -r .claim)
-qclaim mail | jq -r .claim | qdone -r fine -
+claim=$(qclaim mail | claim_of)
+qclaim mail | claim_of | qdone -r fine -
 umask 0
 exits 0 'a copy' qbackup copy
 umask 022

@@ -47,12 +47,12 @@ qset queue.short.keys=settled queue.short.attempts=2 queue.mail.dead_to=lost
 qadd -q -k k2 short two
 for i in 1 2 3 4; do qadd -q -e ana -k "e$i" orders "$i"; done
 qadd -q -e bo --in 1d orders later
-qclaim -c 3 mail | jq -r .claim >claims
+qclaim -c 3 mail | claim_of >claims
 sed -n 1p claims | qdone -
 sed -n 2p claims | qfail -m no -
 sed -n 3p claims | qfail --dead -
-qclaim short | jq -r .claim | qfail -
-qclaim orders | jq -r .claim | qdone -
+qclaim short | claim_of | qfail -
+qclaim orders | claim_of | qdone -
 qclaim orders >held
 qreplay --state done orders
 qcancel 9

@@ -25,7 +25,7 @@ healthy() {
 rest() {
 	qset queue.ever.keep=forever
 	qadd -q ever rest
-	qclaim ever | jq -r .claim | qdone -
+	qclaim ever | claim_of | qdone -
 }
 # QUEUE N: so many that are done, quickly
 many() {
@@ -65,21 +65,21 @@ purged '' 'an undo of nothing' --undo
 
 qset queue.short.keep=1d queue.ever.keep=forever queue.soon.keys=settled queue.some.keys=40d
 qadd -q -k k1 mail one				# 1 done
-qclaim mail | jq -r .claim | qdone -r fine -
+qclaim mail | claim_of | qdone -r fine -
 qadd -q mail two				# 2 cancelled
 qcancel -q 2 2>err || qcancel 2 >out
 qadd -q mail three				# 3 dead
-qclaim mail | jq -r .claim | qfail --dead -
+qclaim mail | claim_of | qfail --dead -
 qadd -q mail four				# 4 pending
 qadd -q -k k5 soon five				# 5 done
-qclaim soon | jq -r .claim | qdone -
+qclaim soon | claim_of | qdone -
 qadd -q -k k6 some six				# 6 done, after three attempts
-for i in 1 2; do qclaim some | jq -r .claim | qfail --in 0s -; done
-qclaim some | jq -r .claim | qdone -
+for i in 1 2; do qclaim some | claim_of | qfail --in 0s -; done
+qclaim some | claim_of | qdone -
 qadd -q short seven				# 7 done
-qclaim short | jq -r .claim | qdone -
+qclaim short | claim_of | qdone -
 qadd -q ever eight				# 8 done
-qclaim ever | jq -r .claim | qdone -
+qclaim ever | claim_of | qdone -
 qadd -q held nine				# 9 claimed
 qclaim held >/dev/null
 qadd -q --in 90d mail ten			# 10 delayed
@@ -161,7 +161,7 @@ rest
 at 2026-07-03T12:00:00Z
 purged 'marked mail 10 2026-06-03T12:00:00Z' 'ten are marked'
 qreplay 3
-qclaim mail | jq -r .claim | qdone -
+qclaim mail | claim_of | qdone -
 qreplay 4
 at 2026-07-04T12:00:00Z
 purged 'deleted mail 8 2026-06-03T12:00:00Z' 'two were replayed, and one is done again'

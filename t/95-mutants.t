@@ -45,7 +45,7 @@ unchanged 74 'an index of yesterday' qclaim mail
 like "$(cat err)" "^qclaim: $PWD/q.db: job 1 is not as its index says; the file is damaged; " '... is damage'
 
 good
-qclaim mail | jq -r .claim | qdone -
+qclaim mail | claim_of | qdone -
 schema=$(sql "SELECT sql FROM sqlite_schema WHERE name = 'q_attempt'")
 schema() { sqlite3 q.db 'PRAGMA writable_schema=ON' "UPDATE sqlite_schema SET sql = $1 WHERE name = 'q_attempt'"; }
 schema "replace(sql, 'NOT NULL', '')"
