@@ -13,7 +13,7 @@ progs=$(sed -n 's/^PROGS = //p' house/Makefile | tr ' ' '\n' | sort)
 want=$(for p in $progs; do echo "./bin/$p"; done
 	for p in $progs; do echo "./share/man/man1/$p.1"; done | sort
 	for f in house/man/*.5; do echo "./share/man/man5/${f##*/}"; done
-	echo ./share/man/man7/q.7)
+	for f in house/man/*.7; do echo "./share/man/man7/${f##*/}"; done)
 
 plan 19
 

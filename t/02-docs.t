@@ -41,6 +41,7 @@ my @progs = split ' ', $progs;
 my %is_prog = map { $_ => 1 } @progs;
 my ($filters) = slurp("$top/lib/prog.h") =~ /^#define PROG_FILTERS \\\n((?:.*\\\n)*.*\n)/m;
 my $q7 = slurp("$top/man/q.7");
+my @pages = map { s{.*/}{}r } glob "$top/man/*.[157]";
 my $mandoc = !system 'command -v mandoc >/dev/null';
 ok(@progs > 0, 'the Makefile names programs');
 
@@ -131,7 +132,7 @@ for my $letter (sort keys %letters) {
 # ---- names ------------------------------------------------------------------
 
 my %word = map { $_ => 1 } qw(query queue queues queued queueing quick quicker quickly quickstart quiet quit quite quarter question quota quote quotes quoted);
-for my $file ('README', map { "man/$_" } 'q.7', 'qcron.5', 'qpoll.5', map { "$_.1" } @progs) {
+for my $file ('README', map { "man/$_" } @pages) {
 	my %seen = map { $_ => 1 } slurp("$top/$file") =~ /(?<![\w.\/\\-])(q[a-z]+)\b(?!\.)/g;
 	is(join(' ', sort grep { !$is_prog{$_} && !$word{$_} } keys %seen), '', "$file names no program that is not there");
 }
@@ -140,11 +141,11 @@ is(join(' ', $q7 =~ /^\.It (\d+(?: , \d+)?)$/mg), join(' ', map { s/ and/ ,/r } 
     'README and q(7) list the same exit statuses');
 
 # Double-quoted on a command line of qwork they would be expanded too early.
-unlike(slurp("$top/$_"), qr/"\$Q_/, "$_ shows no double-quoted \$Q_") for 'README', map { "man/$_" } 'q.7', 'qcron.5', 'qpoll.5', map { "$_.1" } @progs;
+unlike(slurp("$top/$_"), qr/"\$Q_/, "$_ shows no double-quoted \$Q_") for 'README', map { "man/$_" } @pages;
 
 SKIP: {
 	skip 'mandoc is not installed', 1 if !$mandoc;
-	my ($code, $out, $err) = run("mandoc -T lint -W warning '$top'/man/*.[17]");
+	my ($code, $out, $err) = run("mandoc -T lint -W warning '$top'/man/*.[157]");
 	is("$code$out$err", '0', 'mandoc has no complaint');
 }
 
