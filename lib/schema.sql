@@ -1,4 +1,4 @@
--- The queue's tables, version 3.  Public: read them with `sqlite3 -readonly`, and see q(7).
+-- The queue's tables, version 3.  Public: read them with `sqlite3 -readonly`, and see q-schema(5).
 -- Run on an older file it adds what is new there (qinit --upgrade), hence IF NOT EXISTS.
 -- Times are milliseconds since 1970 UTC, except lease_ms and full_us (boot clock).  CHECKs use OR and not
 -- IN(...): a list of three or more builds a temporary b-tree at each execution (10 times the cost
