@@ -135,6 +135,15 @@ fault: all t/fault/fault t/serve
 model:
 	t/model/run
 
+# All pages, with links between them: those to pages of others, which mandoc gives as "#", are taken out again.
+html:
+	rm -rf .html && mkdir .html
+	cd man && for f in $(MAN:man/%=%); do mandoc -T html -O 'toc,man=%N.%S.html;#' $$f | \
+	sed 's|<a class="Xr" href="#">\([^<]*\)</a>|\1|g' >../.html/$$f.html || exit; done
+	cd .html && { echo '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>q</title><h1>q</h1><dl>'; \
+	for f in $(notdir $(filter %.7,$(MAN)) $(filter %.1,$(MAN)) $(filter %.5,$(MAN))); do \
+	sed -n "s|^\.Nd \(.*\)|<dt><a href=\"$$f.html\">$${f%.*}($${f##*.})</a><dd>\1|p" ../man/$$f; done; echo '</dl></html>'; } >index.html
+
 install: all
 	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7
 	install -m 0755 $(BIN) $(BINDIR)
@@ -147,7 +156,7 @@ uninstall:
 	rm -f $(patsubst man/%.5,$(MANDIR)/man5/%.5,$(filter %.5,$(MAN)))
 	rm -f $(patsubst man/%.7,$(MANDIR)/man7/%.7,$(filter %.7,$(MAN)))
 clean:
-	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .cover .valgrind .fuzz .lint
+	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .cover .valgrind .fuzz .html .lint
 
-.PHONY: all check asan cover valgrind lint bench bench-save storm fuzz crash fault model install uninstall clean FORCE
+.PHONY: all check asan cover valgrind lint bench bench-save storm fuzz crash fault model html install uninstall clean FORCE
 .DELETE_ON_ERROR:
