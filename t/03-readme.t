@@ -12,7 +12,7 @@ use Test::More;
 
 # make runs in a copy, which finds itself built, and installs below this folder.
 mkdir "$dir/$_" or die for qw(house bin photos);
-system('cp', '-Rp', (map { "$top/$_" } qw(Makefile cmd lib man)), "$dir/house") == 0 or die;
+system('cp', '-Rp', (map { "$top/$_" } qw(Makefile cmd lib man scripts)), "$dir/house") == 0 or die;
 system('cp', '-p', "$top/.flags", "$dir/house") if -e "$top/.flags";
 $ENV{MAKEFLAGS} =~ s/(?:^|\s)(?:-j\d*|--jobserver-\S+)//g if defined $ENV{MAKEFLAGS};	# it would talk of them
 chomp(my $make = `command -v make;`);
