@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#ifndef SEEN			/* as lint reads it */
+#define SEEN "seen"
+#endif
+
 void __gcov_dump(void);
 void __wrap__exit(int) __attribute__((noreturn));
 void __real__exit(int) __attribute__((noreturn));
