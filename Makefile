@@ -138,11 +138,12 @@ model:
 # All pages, with links between them: those to pages of others, which mandoc gives as "#", are taken out again.
 html:
 	rm -rf .html && mkdir .html
-	cd man && for f in $(MAN:man/%=%); do mandoc -T html -O 'toc,man=%N.%S.html;#' $$f | \
-	sed 's|<a class="Xr" href="#">\([^<]*\)</a>|\1|g' >../.html/$$f.html || exit; done
-	cd .html && { echo '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>q</title><h1>q</h1><dl>'; \
-	for f in $(notdir $(filter %.7,$(MAN)) $(filter %.1,$(MAN)) $(filter %.5,$(MAN))); do \
-	sed -n "s|^\.Nd \(.*\)|<dt><a href=\"$$f.html\">$${f%.*}($${f##*.})</a><dd>\1|p" ../man/$$f; done; echo '</dl></html>'; } >index.html
+	cd man && for f in $(MAN:man/%=%); do mandoc -T html -O 'toc,man=%N.%S.html;#' $$f >../.html/$$f.html || exit; done
+	sed -i 's|<a class="Xr" href="#">\([^<]*\)</a>|\1|g' .html/*
+	cd man && awk 'BEGIN { print "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>q</title><h1>q</h1><dl>" } \
+	/^\.Nd / { sub(/^\.Nd /, ""); name = substr(FILENAME, 1, length(FILENAME) - 2); \
+	print "<dt><a href=\"" FILENAME ".html\">" name "(" substr(FILENAME, length(name) + 2) ")</a><dd>" $$0 } \
+	END { print "</dl></html>" }' $(notdir $(filter %.7,$(MAN)) $(filter %.1,$(MAN)) $(filter %.5,$(MAN))) >../.html/index.html
 
 install: all
 	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7
