@@ -78,8 +78,9 @@ BUILT := $(FLAGS) $(LINK) $(STATIC) $(LIBS)
 	@echo '$(BUILT)' >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 TESTS = t/*.t
+PROVE = prove
 check: all $(UNIT)
-	PATH="$(CURDIR)/cmd:$$PATH" LC_ALL=C prove -j$(JOBS) $(TESTS)
+	PATH="$(CURDIR)/cmd:$$PATH" LC_ALL=C $(PROVE) -j$(JOBS) $(TESTS)
 
 # These three in a copy, which leaves this build alone; of TESTS, if not all.  Programs leave their memory to exit, on purpose.
 asan:
@@ -89,10 +90,10 @@ asan:
 # A program that is killed tells nothing, and neither does one that may not write here: what is reached only so counts as not reached.
 cover:
 	rm -rf .cover && mkdir .cover && cp -R * .ci .cover
+	install -m 0666 /dev/null .cover/seen
 	$(CC) -c -DSEEN='"$(CURDIR)/.cover/seen"' -o .cover/t/cover.o t/cover.c
-	-$(MAKE) -C .cover check CFLAGS='-O0 -g --coverage' LDFLAGS='-Wl,--wrap=_exit,--wrap=execvp t/cover.o'
-	cd .cover && gcov -bn cmd/*.gcda lib/*.gcda 2>/dev/null | awk -f t/cover.awk
-	sort -u .cover/seen | awk -f t/seen.awk - man/q*.1
+	-$(MAKE) -C .cover check PROVE='prove -e t/cover' CFLAGS='-O0 -g --coverage' LDFLAGS='-Wl,--wrap=_exit,--wrap=execvp t/cover.o'
+	cd .cover && t/cover
 # Shared, since it finds malloc(3) by its symbol.
 valgrind:
 	rm -rf .valgrind && mkdir .valgrind && cp -R * .ci .valgrind
