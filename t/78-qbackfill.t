@@ -199,7 +199,10 @@ slow_later() { rm -f slow.log fast; qbackfill --drop --name slow; slow; }
 slow_later
 exits 0 'who was too slow' env Q_BOOT=b1:9000000 qbackfill --name slow -- ./each
 is "$(head -n 1 out)" '0 1' '... has lost the window to the next'
-kill -TERM "$pid"; wait "$pid"
+kill "$(cat pids)"
+exits 76 '... and is told so' wait "$pid"
+is "$(cat serr)" 'qbackfill: slow: the lease of the hold is over' '... in one line'
+is "$(qbackfill --status --name slow)" 'slow: 0 to 3: 3 windows done, 0 left, 0 failed; 0 items, 0 new, 0 pages' '... and what the next did stands'
 
 # ---- a source: windows up to the cursor of the poller ----
 

@@ -107,6 +107,8 @@ is "$(cat copy)" "1${tab}mail
 2${tab}mail
 5${tab}soon
 6${tab}some" '... with ids'
+exits 73 'ids without a folder' qpurge --ids nowhere/audit --grace 0
+said 'qpurge: --ids: nowhere/audit: No such file or directory; nothing was changed'
 exits 74 'ids that cannot be written' qpurge --ids /dev/full --grace 0
 is "$(ids)" '1 2 3 4 5 6 8 9 10' '... delete nothing'
 exits 0 'a day later' env Q_NOW=2026-07-03T12:00:01Z qpurge -q --ids audit
