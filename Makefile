@@ -8,6 +8,10 @@ CFLAGS ?= -O2 -g
 PREFIX = /usr/local
 BINDIR = $(DESTDIR)$(PREFIX)/bin
 MANDIR = $(DESTDIR)$(PREFIX)/share/man
+BASHDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSHDIR = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+# Before the name of each program and page, so that two copies can live together.
+PROGPREFIX =
 # Tests at a time: some of them wait for the disk.
 JOBS := $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))))
 
@@ -61,6 +65,7 @@ t/fault/fault: LINK += -rdynamic
 $(PROGS:%=t/fault/%.o): t/fault/%.o: cmd/%.o
 	objcopy --redefine-sym main=$*_main $< $@
 comma = ,
+space = $(subst ,, )
 
 lib/libq.a: $(LIB)
 	rm -f $@ && $(AR) rc $@ $^
@@ -107,7 +112,7 @@ lint: lib/schema.c
 	clang $(FLAGS) -Werror -fsyntax-only $(C)
 	cppcheck -q --error-exitcode=1 --enable=warning,portability --suppress=memleakOnRealloc --std=c11 \
 	-Ilib '-D_Noreturn=__attribute__((noreturn))' '-Djson_object_foreach(o,k,v)=for(;;)' '-Djson_array_foreach(a,i,v)=for(;;)' $(C)
-	shellcheck .ci/run $$(find scripts -type f ! -path scripts/systemd/\*) t/lib.sh
+	shellcheck .ci/run $$(find scripts -type f ! -path scripts/systemd/\* ! -path scripts/debian/\* ! -name zsh) t/lib.sh
 	shellcheck -x t/bench/run
 	find t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} + | xargs -n 8 -P $(JOBS) shellcheck -S error
 	mandoc -T lint -W warning $(MAN)
@@ -146,19 +151,49 @@ html:
 	print "<dt><a href=\"" FILENAME ".html\">" name "(" substr(FILENAME, length(name) + 2) ")</a><dd>" $$0 } \
 	END { print "</dl></html>" }' $(notdir $(filter %.7,$(MAN)) $(filter %.1,$(MAN)) $(filter %.5,$(MAN))) >../.html/index.html
 
+# Where each page goes; with a PROGPREFIX pages refer to each other by it, too.
+PAGES = $(foreach p,$(MAN:man/%=%),$(MANDIR)/man$(subst .,,$(suffix $(p)))/$(PROGPREFIX)$(p))
+NAMED = $(PROGS:%=$(PROGPREFIX)%)
+PREFIXED = sed -i -E 's/(^|[^A-Za-z0-9_.\/-])($(subst $(space),|,$(PROGS)))(\.? |[^A-Za-z0-9_.-]|$$)/\1$(PROGPREFIX)\2\3/g; s/((Xr|Nm) )q(-[a-z]+)?( |$$)/\1$(PROGPREFIX)q\3\4/'
 install: all
-	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7
-	install -m 0755 $(BIN) $(BINDIR)
-	install -m 0644 $(filter %.1,$(MAN)) $(MANDIR)/man1
-	install -m 0644 $(filter %.5,$(MAN)) $(MANDIR)/man5
-	install -m 0644 $(filter %.7,$(MAN)) $(MANDIR)/man7
+	install -d $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man5 $(MANDIR)/man7 $(BASHDIR) $(ZSHDIR)
+	for p in $(PROGS); do install -m 0755 cmd/$$p $(BINDIR)/$(PROGPREFIX)$$p || exit; done
+	for p in $(PAGES); do install -m 0644 man/$${p##*/$(PROGPREFIX)} $$p || exit; done
+	$(if $(PROGPREFIX),$(PREFIXED) $(PAGES); $(PREFIXED) $(PAGES))
+	rm -f $(NAMED:%=$(BASHDIR)/%) $(ZSHDIR)/_$(PROGPREFIX)q
+	{ cd scripts/completion && cat common bash && echo 'complete -F _q_bash $(NAMED)'; } >$(BASHDIR)/$(firstword $(NAMED))
+	{ cd scripts/completion && echo '#compdef $(NAMED)' && cat common zsh; } >$(ZSHDIR)/_$(PROGPREFIX)q
+	chmod 0644 $(BASHDIR)/$(firstword $(NAMED)) $(ZSHDIR)/_$(PROGPREFIX)q
+	for p in $(wordlist 2,99,$(NAMED)); do ln -s $(firstword $(NAMED)) $(BASHDIR)/$$p || exit; done
+# Folders that are empty then, and seldom anybody else's, go, too.
 uninstall:
-	rm -f $(PROGS:%=$(BINDIR)/%)
-	rm -f $(patsubst man/%.1,$(MANDIR)/man1/%.1,$(filter %.1,$(MAN)))
-	rm -f $(patsubst man/%.5,$(MANDIR)/man5/%.5,$(filter %.5,$(MAN)))
-	rm -f $(patsubst man/%.7,$(MANDIR)/man7/%.7,$(filter %.7,$(MAN)))
-clean:
-	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .cover .valgrind .fuzz .html .lint
+	rm -f $(NAMED:%=$(BINDIR)/%) $(PAGES) $(NAMED:%=$(BASHDIR)/%) $(ZSHDIR)/_$(PROGPREFIX)q
+	for d in $(MANDIR)/man[157] $(BASHDIR) $(dir $(BASHDIR)) $(ZSHDIR) $(dir $(ZSHDIR)); do rmdir $$d 2>/dev/null || :; done
 
-.PHONY: all check asan cover valgrind lint bench bench-save storm fuzz crash fault model html install uninstall clean FORCE
+# What is committed, or without git what is there, but for what make made; the same bytes each time.
+VERSION = $(shell sed -n 's/^\#define Q_VERSION "\(.*\)"/\1/p' lib/q.h)
+DIST = .dist/q-$(VERSION)
+dist:
+	rm -rf .dist && mkdir -p $(DIST)
+	if [ -e .git ]; then git archive HEAD; else tar -c -f - * .ci .gitignore; fi >.dist/tar && tar -x -C $(DIST) -f .dist/tar
+	$(MAKE) -s -C $(DIST) clean
+	tar -c --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=$(CURDIR)/$(DIST)/lib/q.h -C .dist -f - q-$(VERSION) | gzip -9n >$(DIST).tar.gz
+	rm -rf $(DIST) .dist/tar
+	@echo $(DIST).tar.gz
+# Debian packages of that tarball; who they are from is told by DEBFULLNAME and DEBEMAIL.
+WHO = $${DEBFULLNAME:-q} <$${DEBEMAIL:-q@localhost}>
+deb: dist
+	rm -rf .deb && mkdir .deb && tar -x -C .deb -f $(DIST).tar.gz
+	cd .deb/q-$(VERSION) && cp -R scripts/debian . && cp LICENSE debian/copyright && \
+	sed -i "s/@VERSION@/$(VERSION)/; s/@WHO@/$(WHO)/; s/@DATE@/$$(LC_ALL=C date -u -r lib/q.h '+%a, %d %b %Y %T +0000')/" debian/changelog debian/control && \
+	dpkg-buildpackage -us -uc -b
+	@echo .deb/*.deb
+# Tarball and packages, tried: minutes.  ROOT: a bare root, instead of one that debootstrap makes.
+package:
+	LC_ALL=C prove t/package/*.t
+
+clean:
+	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .cover .valgrind .fuzz .html .lint .dist .deb
+
+.PHONY: all check asan cover valgrind lint bench bench-save storm fuzz crash fault model html install uninstall dist deb package clean FORCE
 .DELETE_ON_ERROR:

@@ -42,6 +42,7 @@ my %is_prog = map { $_ => 1 } @progs;
 my ($filters) = slurp("$top/lib/prog.h") =~ /^#define PROG_FILTERS \\\n((?:.*\\\n)*.*\n)/m;
 my $q7 = slurp("$top/man/q.7");
 my @pages = map { s{.*/}{}r } glob "$top/man/*.[157]";
+my %completed = slurp("$top/scripts/completion/common") =~ /^\t\*(\w+)\) q_options='(.*)' ;;$/mg;
 my $mandoc = !system 'command -v mandoc >/dev/null';
 ok(@progs > 0, 'the Makefile names programs');
 
@@ -88,6 +89,13 @@ for my $prog (@progs) {
 	    "$prog: each letter has a long name");
 	is(join(' ', grep { my $o = $_; !grep { (split / /)[1] eq $o } keys %takes } $rest =~ /(?<![\w-])--([a-z][a-z-]*)/g), '',
 	    "$prog: the help names no other option");
+
+	is(join(' ', sort split ' ', $completed{$prog}), join(' ', sort map { my ($l, $long, $has) = split / /; ($l ne '' ? "-$l," : '') . "--$long" . ($has ? '=' : '') }
+	    grep { !/ (?:help|version|database) / } keys %takes), '... and the shells complete them');
+	my ($cut) = grep { my ($s) = $_; length > 1 && !grep { (split / /)[1] eq $s } keys %takes } map { substr((split / /)[1], 0, -1) } sort keys %takes;
+	($code, $out, $err) = run("$prog --$cut x");
+	is("$code $out", '64 ', "$prog: --$cut is cut short: exit 64");
+	like($err, qr/^$prog: unknown option '--$cut'; did you mean '--$cut.*'\?.*\n\z/, '... with the whole name');
 
 	# What its page says.
 	my $page = slurp("$top/man/$prog.1");
