@@ -338,7 +338,7 @@ once(void)
 	dup2(spool, STDOUT_FILENO);		/* the minder's own standard output */
 	run_start(&run);
 	if (asked[2] != NULL && minder_start(&asker, &ask_spec, &run.minder, 1) == -1)
-		prog_die(Q_TEMP, "cannot start a process: %s", strerror(errno));
+		prog_die(Q_TEMP, "cannot start a process: %s; see ulimit -u", strerror(errno));
 	dup2(out, STDOUT_FILENO);
 	close(out);
 	db = prog_open(DB_ONCE);

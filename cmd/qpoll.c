@@ -690,7 +690,7 @@ main(int argc, char *argv[])
 		src.queue = NULL;
 		spec.argv = command;
 		if (minder_start(&minder, &spec, NULL, 0) == -1)
-			prog_die(Q_TEMP, "cannot start a process: %s", strerror(errno));
+			prog_die(Q_TEMP, "cannot start a process: %s; see ulimit -u", strerror(errno));
 		prog_last = stop_minder;
 	}
 	prog_catch();

@@ -400,7 +400,7 @@ main(int argc, char *argv[])
 	want.worker = prog_worker();
 	for (int i = 0; i < nslots; i++)	/* first: a process that has the file open must not fork */
 		if (minder_start(&minders[i], &spec, minders, i) == -1)
-			prog_die(Q_TEMP, "cannot start a process: %s", strerror(errno));
+			prog_die(Q_TEMP, "cannot start a process: %s; see ulimit -u", strerror(errno));
 	prog_last = stop_minders;
 	prog_catch();
 	db = prog_open(DB_STAY);

@@ -108,6 +108,7 @@ is "$(cat copy)" "1${tab}mail
 5${tab}soon
 6${tab}some" '... with ids'
 exits 74 'ids that cannot be written' qpurge --ids /dev/full --grace 0
+is "$(cat err)" 'qpurge: --ids: /dev/full: No space left on device; what it does not name was not deleted' '... are said to be'
 is "$(ids)" '1 2 3 4 5 6 8 9 10' '... delete nothing'
 exits 0 'a day later' env Q_NOW=2026-07-03T12:00:01Z qpurge -q --ids audit
 is "$(cat audit)" "$(cat copy)" '... they are gone'
