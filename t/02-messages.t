@@ -1,0 +1,124 @@
+#!/usr/bin/perl
+# What the programs say when something is wrong stands in a page, and q-messages(7) has no words that no program says.
+#
+# A message is here any text of two words in a row in cmd/ and lib/, but for: the arguments of prog_usage(), whose common form
+# the page has; of printf(), puts() and fputs(), which are output; help texts and SQL; lib/alarm.c, check.c, chart.c and prom.c,
+# whose words are the reports of qlate(1) and qcheck(1); and these:
+my @OTHER = (
+	'spent, generation', 'blocked by', 'of the same entity comes first', 'of its entity, held by',	# fields of qls
+	'is not as q made it', 'is not of q',			# what qcheck finds
+	'Connection: close', 'error code=', 'Unsupported proxy',	# words of HTTP, SQLite and libcurl
+);
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Basename qw(basename dirname);
+use Test::More;
+
+my $top = abs_path(dirname($0) . '/..');
+my $GAP = "\x01";	# what differs from one time to the next
+
+sub slurp { my ($file) = @_; open my $f, '<', $file or die "$file: $!"; local $/; scalar <$f> }
+# Words between single blanks, with one at each end.
+sub words { my ($s) = @_; $s = lc $s; $s =~ s/$GAP/ $GAP /g; $s =~ s/[^a-z0-9_$GAP]+/ /g; $s =~ s/^ ?(.*?) ?$/ $1 /s; $s }
+
+# ---- the programs -----------------------------------------------------------
+
+# Each text in a source, with the function that gets it.
+sub texts {
+	my ($file) = @_;
+	my $c = slurp($file);
+	my (@texts, @calls, $text);
+	my $name = my $before = '';
+	$c =~ s/^#.*//mg;
+	$c =~ s/\bPRI([dux])64\b/"$1"/g;
+	while ($c =~ m{\G(?:/\*.*?\*/|"((?:[^"\\]|\\.)*)"|'(?:[^'\\]|\\.)+'|([A-Za-z_]\w*)|(\s+)|(.))}gs) {
+		next if !defined $1 && !defined $2 && !defined $4 || defined $3;
+		if (defined $1) {
+			$text .= $1;
+			next;
+		}
+		if (defined $text) {
+			push @texts, [(grep { !/^(?:|if|while|for|switch|return|sizeof)$/ } reverse @calls)[0] // $before, $text];
+			undef $text;
+		}
+		$before = $name = $2 if defined $2;
+		next if !defined $4;
+		push @calls, $name if $4 eq '(';
+		pop @calls if $4 eq ')';
+		@calls = () if $4 eq ';';
+		$name = '' if $4 ne ')';
+	}
+	return @texts;
+}
+
+my (%said, %any);	# the words => where
+for my $file (glob "$top/cmd/*.c $top/lib/*.c") {
+	next if $file =~ m{lib/(?:alarm|check|chart|prom|schema)\.c$};
+	for (texts($file)) {
+		my ($call, $text) = @$_;
+		next if $call =~ /^(?:printf|puts|fputs|help)$/ || $text =~ /^(?:usage: |\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH|PRAGMA|AND) )|\b(?:WHERE|ORDER BY|CASE|WHEN) /;
+		my $where = basename($file) . ": $text";
+		$text =~ s/\\["\\]|\\[nrt]|%%/ /g;
+		$text =~ s/%[-0-9.*]*(?:ll|[lzj])?[A-Za-z]/$GAP/g;
+		my $words = words($text);
+		$any{$words} = 1 if $words =~ /[a-z]/;
+		next if $call eq 'prog_usage' || $text !~ /[a-z]{2}['"]?[,:;]? ['"]?[A-Za-z]{2}/ || grep { index($where, $_) >= 0 } @OTHER;
+		$said{$words} //= $where;
+	}
+}
+ok(keys %said > 600, 'the texts of the programs were read') or diag(scalar keys %said);
+
+# The fixed words of a text, where what differs parts them.
+sub fixed { grep { /\w/ } split /$GAP/, $_[0] }
+
+# ---- the pages --------------------------------------------------------------
+
+sub plain {
+	my ($line) = @_;
+	if ($line =~ s/^\.//) {
+		$line =~ s/\bAr \S+/$GAP/g;
+		$line =~ s/(?:^|(?<= ))(?:It|No|Ns|Fl|Pa|Xr|Ql|Sq|Dq|Li|Ev|Em)(?= |$)/ /g;
+	}
+	$line =~ s/\\[(](?:aq|dq)|\\[&e]/ /g;
+	$line =~ s/%[A-Za-z]/$GAP/g;
+	return $line;
+}
+
+my (@paragraphs, @items);
+for my $file (glob "$top/man/*.[157]") {
+	my $it;
+	for my $line (split /\n/, slurp($file)) {
+		if ($line =~ /^\.(?:It|Pp|S[hs]|[BE]l)\b/ || !@paragraphs) {
+			push @paragraphs, '';
+			push @items, words(plain($line)) if $file =~ /q-messages/ && $line =~ /^\.It/;
+		}
+		$paragraphs[-1] .= plain($line) . ' ';
+	}
+}
+my $pages = join "\n", map { words($_) } @paragraphs;
+ok(@items > 400, 'q-messages(7) was read');
+
+for my $words (sort keys %said) {
+	my $like = join '.{0,400}?', map { quotemeta } fixed($words);
+	ok($pages =~ /$like/, $said{$words}) or diag('stands in no page: add it to man/q-messages.7');
+}
+
+# Nothing is left of an entry when all that the programs say is taken out of it.
+my @any = map { [fixed($_)] } keys %any;
+for my $item (@items) {
+	my $left = $item;
+	for my $fixed (@any) {
+		my ($at, @found) = 0;
+		for (@$fixed) {
+			last if ($at = index $item, $_, $at) < 0;
+			push @found, $at;
+			$at += length($_) - 1;
+		}
+		next if $at < 0;
+		substr($left, $found[$_], length $fixed->[$_]) =~ tr/a-z0-9_/\x02/ for 0 .. $#found;
+	}
+	unlike($left, qr/[a-z0-9_]/, "q-messages(7):$item") or diag('no program says: ' . $left =~ s/\x02+/./gr);
+}
+
+done_testing;
