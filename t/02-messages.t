@@ -1,5 +1,6 @@
 #!/usr/bin/perl
-# What the programs say when something is wrong stands in a page, and q-messages(7) has no words that no program says.
+# What the programs say when something is wrong stands in a page; q-messages(7) has no words that no program says, and has each
+# under the exit status that comes with it.
 #
 # A message is here any text of two words in a row in cmd/ and lib/, but for: the arguments of prog_usage(), whose common form
 # the page has; of printf(), puts() and fputs(), which are output; help texts and SQL; lib/alarm.c, check.c, chart.c and prom.c,
@@ -24,11 +25,11 @@ sub words { my ($s) = @_; $s = lc $s; $s =~ s/$GAP/ $GAP /g; $s =~ s/[^a-z0-9_$G
 
 # ---- the programs -----------------------------------------------------------
 
-# Each text in a source, with the function that gets it.
+# Each text in a source, with the function that gets it, and the status beside it if there is one.
 sub texts {
 	my ($file) = @_;
 	my $c = slurp($file);
-	my (@texts, @calls, $text);
+	my (@texts, @calls, @status, $text);
 	my $name = my $before = '';
 	$c =~ s/^#.*//mg;
 	$c =~ s/\bPRI([dux])64\b/"$1"/g;
@@ -39,24 +40,27 @@ sub texts {
 			next;
 		}
 		if (defined $text) {
-			push @texts, [(grep { !/^(?:|if|while|for|switch|return|sizeof)$/ } reverse @calls)[0] // $before, $text];
+			push @texts, [(grep { !/^(?:|if|while|for|switch|return|sizeof)$/ } reverse @calls)[0] // $before, $text,
+			    @{$status[-1] // []} == 1 ? $status[-1][0] : ''];
 			undef $text;
 		}
 		$before = $name = $2 if defined $2;
+		push @{$status[-1]}, $2 if @status && defined $2 && index($2, 'Q_') == 0;
 		next if !defined $4;
-		push @calls, $name if $4 eq '(';
-		pop @calls if $4 eq ')';
-		@calls = () if $4 eq ';';
+		push(@calls, $name), push @status, [] if $4 eq '(';
+		pop @calls, pop @status if $4 eq ')';
+		@calls = @status = () if $4 eq ';';
 		$name = '' if $4 ne ')';
 	}
 	return @texts;
 }
 
-my (%said, %any);	# the words => where
+my (%said, %any, %status);	# the words => where, statuses
+my %number = slurp("$top/lib/q.h") =~ /\b(Q_[A-Z]+) = (\d+)/g;
 for my $file (glob "$top/cmd/*.c $top/lib/*.c") {
 	next if $file =~ m{lib/(?:alarm|check|chart|prom|schema)\.c$};
 	for (texts($file)) {
-		my ($call, $text) = @$_;
+		my ($call, $text, $status) = @$_;
 		next if $call =~ /^(?:printf|puts|fputs|help)$/ || $text =~ /^(?:usage: |\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH|PRAGMA|AND) )|\b(?:WHERE|ORDER BY|CASE|WHEN) /;
 		my $where = basename($file) . ": $text";
 		$text =~ s/\\["\\]|\\[nrt]|%%/ /g;
@@ -65,6 +69,7 @@ for my $file (glob "$top/cmd/*.c $top/lib/*.c") {
 		$any{$words} = 1 if $words =~ /[a-z]/;
 		next if $call eq 'prog_usage' || $text !~ /[a-z]{2}['"]?[,:;]? ['"]?[A-Za-z]{2}/ || grep { index($where, $_) >= 0 } @OTHER;
 		$said{$words} //= $where;
+		$status{$words}{$status} = 1 if $status =~ /^Q_(?!OK|NO$)/;
 	}
 }
 ok(keys %said > 600, 'the texts of the programs were read') or diag(scalar keys %said);
@@ -78,7 +83,7 @@ sub plain {
 	my ($line) = @_;
 	if ($line =~ s/^\.//) {
 		$line =~ s/\bAr \S+/$GAP/g;
-		$line =~ s/(?:^|(?<= ))(?:It|No|Ns|Fl|Pa|Xr|Ql|Sq|Dq|Li|Ev|Em)(?= |$)/ /g;
+		$line =~ s/(?:^|(?<= ))(?:It|No|Ns|Sy|Fl|Pa|Xr|Ql|Sq|Dq|Li|Ev|Em)(?= |$)/ /g;
 	}
 	$line =~ s/\\[(](?:aq|dq)|\\[&e]/ /g;
 	$line =~ s/%[A-Za-z]/$GAP/g;
@@ -87,11 +92,12 @@ sub plain {
 
 my (@paragraphs, @items);
 for my $file (glob "$top/man/*.[157]") {
-	my $it;
+	my $section = '';
 	for my $line (split /\n/, slurp($file)) {
+		$section = $1 if $line =~ /^\.Sh (\S+)/;
 		if ($line =~ /^\.(?:It|Pp|S[hs]|[BE]l)\b/ || !@paragraphs) {
 			push @paragraphs, '';
-			push @items, words(plain($line)) if $file =~ /q-messages/ && $line =~ /^\.It/;
+			push @items, [words(plain($line)), $section] if $file =~ /q-messages/ && $line =~ /^\.It/;
 		}
 		$paragraphs[-1] .= plain($line) . ' ';
 	}
@@ -104,18 +110,30 @@ for my $words (sort keys %said) {
 	ok($pages =~ /$like/, $said{$words}) or diag('stands in no page: add it to man/q-messages.7');
 }
 
+# Where the fixed words stand in an entry, one after the other; or nothing.
+sub find {
+	my ($item, @fixed) = @_;
+	my ($at, @found) = 0;
+	for (@fixed) {
+		return if ($at = index $item, $_, $at) < 0;
+		push @found, $at;
+		$at += length($_) - 1;
+	}
+	return @found;
+}
+
+for my $words (sort keys %status) {
+	my %under = map { $_->[1] => 1 } grep { find($_->[0], fixed($words)) } @items;
+	ok(!%under || $under{"$number{$_}:"}, "... under $number{$_}: $said{$words}") or diag('and not ', join ' ', keys %under)
+	    for sort keys %{$status{$words}};
+}
+
 # Nothing is left of an entry when all that the programs say is taken out of it.
 my @any = map { [fixed($_)] } keys %any;
-for my $item (@items) {
-	my $left = $item;
+for (@items) {
+	my $item = my $left = $_->[0];
 	for my $fixed (@any) {
-		my ($at, @found) = 0;
-		for (@$fixed) {
-			last if ($at = index $item, $_, $at) < 0;
-			push @found, $at;
-			$at += length($_) - 1;
-		}
-		next if $at < 0;
+		my @found = index($item, $fixed->[0]) < 0 ? next : find($item, @$fixed);
 		substr($left, $found[$_], length $fixed->[$_]) =~ tr/a-z0-9_/\x02/ for 0 .. $#found;
 	}
 	unlike($left, qr/[a-z0-9_]/, "q-messages(7):$item") or diag('no program says: ' . $left =~ s/\x02+/./gr);
