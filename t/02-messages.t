@@ -105,10 +105,12 @@ for my $file (glob "$top/man/*.[157]") {
 my $pages = join "\n", map { words($_) } @paragraphs;
 ok(@items > 400, 'q-messages(7) was read');
 
+my @faults;
 for my $words (sort keys %said) {
 	my $like = join '.{0,400}?', map { quotemeta } fixed($words);
-	ok($pages =~ /$like/, $said{$words}) or diag('stands in no page: add it to man/q-messages.7');
+	push @faults, "$said{$words}\n" if $pages !~ /$like/;
 }
+is(join('', @faults), '', 'each message stands in a page (else: add it to man/q-messages.7)');
 
 # Where the fixed words stand in an entry, one after the other; or nothing.
 sub find {
@@ -122,21 +124,25 @@ sub find {
 	return @found;
 }
 
+@faults = ();
 for my $words (sort keys %status) {
 	my %under = map { $_->[1] => 1 } grep { find($_->[0], fixed($words)) } @items;
-	ok(!%under || $under{"$number{$_}:"}, "... under $number{$_}: $said{$words}") or diag('and not ', join ' ', keys %under)
-	    for sort keys %{$status{$words}};
+	push @faults, map { "$number{$_}, not @{[keys %under]} $said{$words}\n" } grep { %under && !$under{"$number{$_}:"} } sort keys %{$status{$words}};
 }
+ok(keys %status > 200, 'statuses were read') or diag(scalar keys %status);
+is(join('', @faults), '', 'each stands under the status that comes with it');
 
 # Nothing is left of an entry when all that the programs say is taken out of it.
 my @any = map { [fixed($_)] } keys %any;
+@faults = ();
 for (@items) {
 	my $item = my $left = $_->[0];
 	for my $fixed (@any) {
 		my @found = index($item, $fixed->[0]) < 0 ? next : find($item, @$fixed);
 		substr($left, $found[$_], length $fixed->[$_]) =~ tr/a-z0-9_/\x02/ for 0 .. $#found;
 	}
-	unlike($left, qr/[a-z0-9_]/, "q-messages(7):$item") or diag('no program says: ' . $left =~ s/\x02+/./gr);
+	push @faults, "$item: $left\n" =~ s/\x02+/./gr if $left =~ /[a-z0-9_]/;
 }
+is(join('', @faults), '', 'q-messages(7) has nothing that no program says');
 
 done_testing;
