@@ -36,8 +36,8 @@ static const char HELP[] =
 "  --sign FILE       sign as Standard Webhooks do, with the whsec_ secret in FILE\n"
 "  --timeout DUR     the most a request may take (default 2m)\n"
 "  --insecure-http   http is allowed, too\n"
-"Exit: 0 answered with 2xx; 65 refused for good, or a bad payload; 69 no answer,\n"
-"or 5xx; 75 deferred; 77 credential refused; q(7).\n";
+"Exit: 0 answered with 2xx, 65 refused for good, or a bad payload, 69 no answer,\n"
+"or 5xx, 75 deferred, 77 credential refused.\n";
 
 enum {
 	RATE = 256, AUTH, ALLOW, INSECURE, FOLLOW, SIGN, TIMEOUT,	/* options without a letter */

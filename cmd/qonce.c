@@ -30,7 +30,7 @@ static const char HELP[] =
 "  --show, --list     how KEY stands; what runs or is unknown; -j, --json\n"
 "  --done, --forget   you found out: it happened; or it did not, so run it again\n"
 "Exit: as CMD; 69 unknown, 74 output lost (but on record), 75 not now, 76 the\n"
-"lease was lost and CMD ended; q(7).\n";
+"lease was lost and CMD ended.\n";
 
 enum {
 	JOB = 256, SHOW, LIST, DONE, FORGET,	/* options without a letter */

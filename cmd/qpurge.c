@@ -27,7 +27,7 @@ static const char HELP[] =
 "                 earlier runs, or 1000 if that is more)\n"
 "  --ids FILE     append ID and queue of each job that is deleted to FILE\n"
 "  --undo         forget all marks: nothing that is marked now is deleted\n"
-"Exit: 0 done, 1 a queue has more to go than the limit and was left out; q(7).\n";
+"Exit: 0 done, 1 a queue has more to go than the limit and was left out.\n";
 
 enum { AS_OF = 256, GRACE, LIMIT, IDS, UNDO };
 static const struct option LONGS[] = {

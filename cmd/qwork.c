@@ -28,7 +28,7 @@ static const char HELP[] =
 "  --grace DUR       on TERM, INT, HUP let commands run this long (default 30s)\n"
 "  --follow          wait for more jobs instead of ending\n"
 "  -v, --verbose     one line for each job on standard error\n"
-"Exit: 0, 1 a job went dead, 75 interrupted, 126 and 127 as CMD; q(7).\n";
+"Exit: 0 done, 1 a job went dead, 75 interrupted, 126 and 127 as CMD.\n";
 
 enum {
 	LIMIT = 256, GRACE, FOLLOW,	/* options without a letter */
