@@ -29,7 +29,7 @@ static const char HELP[] =
 "  --lines, -0, --jsonl   a job a line, a NUL-ended record, a JSON record\n"
 "  --batch N, --expect N  commit every N; refuse any other number of jobs\n"
 "  -n, -j, -q        show and add nothing; ids as JSON; no output\n"
-"Exit: 0 added or known, 65 bad data (nothing added), 74 disk or output; q(7).\n";
+"Exit: 0 added or known, 65 bad data (nothing added), 74 disk or output.\n";
 
 enum { AT = 256, IN, AFTER, TZ, JITTER, EVENT, ATTEMPTS, WINDOW, BACKOFF, REPLACE, STRICT, CHECK, EMPTY, LINES, JSONL, BATCH, EXPECT };
 static const struct option LONGS[] = {

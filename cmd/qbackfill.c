@@ -30,7 +30,7 @@ static const char HELP[] =
 "  --pause, --resume    wait before the next request; go on     --stop  end there\n"
 "  --drop               forget the plan\n"
 "Exit: 0 all is done, 65 some windows failed, 75 stopped, limited, or another run\n"
-"is under way, 77 credentials, 78 the source file or the plan; q(7).\n";
+"is under way, 77 credentials, 78 the source file or the plan.\n";
 
 enum { FROM = 256, TO, STEP, NAME, NEWEST, RESERVE, DEPTH, RETRY, PLAN, STATUS, PAUSE, RESUME, STOP, DROP };
 static const struct option LONGS[] = {

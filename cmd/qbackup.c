@@ -13,7 +13,7 @@ static const char HELP[] =
 "  qbackup /backup/q-$(date +%F).db\n"
 "  qbackup -d app.db app.copy && qls -d app.copy\n"
 "Exit: 0 it is there, 73 something of that name is, or it cannot be made, 74\n"
-"disk full, or the file is damaged: nothing is left; q(7).\n";
+"disk full, or the file is damaged: nothing is left.\n";
 
 static struct prog self = { .name = "qbackup", .help = HELP, .shorts = "" };
 

@@ -36,8 +36,8 @@ static const char HELP[] =
 "  --sign FILE       sign as Standard Webhooks do, with the whsec_ secret in FILE\n"
 "  --timeout DUR     the most a request may take (default 2m)\n"
 "  --insecure-http   http is allowed, too\n"
-"Exit: 0 answered with 2xx; 65 refused for good, or a bad payload; 69 no answer,\n"
-"or 5xx; 75 deferred; 77 credential refused; q(7).\n";
+"Exit: 0 answered with 2xx, 65 refused for good, or a bad payload, 69 no answer,\n"
+"or 5xx, 75 deferred, 77 credential refused.\n";
 
 enum {
 	RATE = 256, AUTH, ALLOW, INSECURE, FOLLOW, SIGN, TIMEOUT,	/* options without a letter */
@@ -159,7 +159,7 @@ options(int argc, char *argv[])
 	if (sign != NULL && !(signs = sign_key(secret("--sign", sign), &key, &why)))
 		prog_die(Q_CONFIG, "--sign: %s: %s", sign, why);
 	if (*rate != '\0' && !text_queue(rate))
-		prog_die(Q_DATA, "bad rate name '%s'", rate);
+		prog_die(Q_DATA, "bad rate name '%s'; a name is 1 to 64 of A-Z a-z 0-9 . _ -, does not begin with . or -, and is not a number", rate);
 	prog_now();			/* a bad Q_NOW is told before anything is done */
 }
 
@@ -519,7 +519,7 @@ ask_rate(void)
 	if ((word == NULL || *word == '\0') && *rate == '\0')
 		return;
 	if (word != NULL && *word != '\0' && !claim_parse(word, &claim))
-		prog_die(Q_CONFIG, "Q_CLAIM '%s' is not a claim", word);
+		prog_die(Q_CONFIG, "Q_CLAIM '%s' is not a claim; qwork sets it, else unset it", word);
 	db = prog_open(DB_ONCE);
 	if (word != NULL && *word != '\0' && queue != NULL && *queue != '\0') {
 		snprintf(name, sizeof name, "%s", setting_queue(db, queue)->limit);

@@ -19,7 +19,7 @@ static const char HELP[] =
 "  -q, --quiet     print no ids\n"
 "A job that runs or is done is named on standard error; the others are cancelled.\n"
 "Exit: 0 they are cancelled, 1 one was too late, 65 a malformed id, 66 no such\n"
-"job; the largest of these; q(7).\n";
+"job; the largest of these.\n";
 
 enum { BATCH = 10000 };
 static const struct option LONGS[] = { { "key", 1, NULL, 'k' }, { "entity", 1, NULL, 'e' }, { "quiet", 0, NULL, 'q' }, { NULL, 0, NULL, 0 } };

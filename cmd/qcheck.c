@@ -17,7 +17,7 @@ static const char HELP[] =
 "  -v, --verbose  what is well, too\n"
 "  --quick        leave out what reads the whole file\n"
 "Exit: 0 all is well, 1 something is not, 66 no such file, 74 it is damaged so\n"
-"that it cannot be opened; q(7).\n";
+"that it cannot be opened.\n";
 
 enum { QUICK = 256 };
 static const struct option LONGS[] = {

@@ -22,7 +22,7 @@ static const char HELP[] =
 "  -t, --type TYPE    only jobs of this type\n"
 "  --wait DUR         if nothing is due, wait that long for something\n"
 "Order: priority, due time, id.  Settle with qdone or qfail, extend with qrenew.\n"
-"Exit: 0 claimed or nothing due, 74 output lost (claims released); q(7).\n";
+"Exit: 0 claimed or nothing due, 74 output lost (claims released).\n";
 
 enum { WAIT = 256, SLICE_MS = 1000 };
 static const struct option LONGS[] = {

@@ -30,8 +30,8 @@ static const char HELP[] =
 "A table, one line each:\n"
 "  nightly 30 2 * * *  tz=Europe/Berlin reports {\"kind\":\"all\"}\n"
 "  sync    @after 5m   orders\n"
-"Exit: 0, 66 no file, 75 busy, or the clock is far from where it was, 78 a line\n"
-"of TABLE is wrong, and nothing of it was used; q(7).\n";
+"Exit: 0 done, 66 no file, 75 busy, or the clock is far from where it was, 78 a\n"
+"line of TABLE is wrong, and nothing of it was used.\n";
 
 enum { NEXT = 256, FORCE, TABLE_MAX = 16 << 20 };
 static const struct option LONGS[] = {

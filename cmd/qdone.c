@@ -12,7 +12,7 @@ static const char HELP[] =
 "  -r, --result RESULT  kept with the attempt, at most 1 MiB\n"
 "  --count N            how many things the run produced\n"
 "A claim that others hold by now is named on standard error and changes nothing.\n"
-"Exit: 0 done, 65 a malformed claim, 76 a claim was lost; q(7).\n";
+"Exit: 0 done, 65 a malformed claim, 76 a claim was lost.\n";
 
 enum { COUNT = 256 };
 static const struct option LONGS[] = { { "result", 1, NULL, 'r' }, { "count", 1, NULL, COUNT }, { NULL, 0, NULL, 0 } };

@@ -14,7 +14,7 @@ static const char HELP[] =
 "  --defer DUR           not now, try again after DUR; spends no attempt\n"
 "  --release             as if never claimed; spends no attempt\n"
 "A claim that others hold by now is named on standard error and changes nothing.\n"
-"Exit: 0 settled, 65 a malformed claim, 76 a claim was lost; q(7).\n";
+"Exit: 0 settled, 65 a malformed claim, 76 a claim was lost.\n";
 
 enum { IN = 256, AT, TZ, DEAD, DEFER, RELEASE };
 static const struct option LONGS[] = {

@@ -29,8 +29,8 @@ static const char HELP[] =
 "  -q, --quiet        refused requests are not told; -v, --verbose: all are\n"
 "HUP reads TABLE again: all of it is good, or the old one stays.  TERM ends it\n"
 "when those who came are served.\n"
-"Exit: 0 after TERM; 66 no TABLE or file, 73, 75, 77 no socket, 77 secrets that\n"
-"others can read, 78 a bad TABLE; q(7).\n";
+"Exit: 0 after TERM, 66 no TABLE or file, 73, 75, 77 no socket, 77 secrets that\n"
+"others can read, 78 a bad TABLE.\n";
 
 enum { CHECK = 256, VERIFY, TOLD = 10, MINUTE = 60 * 1000 };	/* TOLD: refusals a minute */
 static const struct option LONGS[] = {

@@ -19,7 +19,7 @@ static const char HELP[] =
 "  --outbox           add the view q_outbox: jobs by plain SQL\n"
 "  --into             put the tables into an application's own file (WAL)\n"
 "  --upgrade          bring an older file to this program's schema\n"
-"Exit: 0 there, 73 cannot create, 77 permission, 78 wrong kind of file; q(7).\n";
+"Exit: 0 there, 73 cannot create, 77 permission, 78 wrong kind of file.\n";
 
 enum { OUTBOX = 256, INTO, UPGRADE };
 static const struct option LONGS[] = {

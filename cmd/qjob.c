@@ -22,7 +22,7 @@ static const char HELP[] =
 "                       a whole number\n"
 "Exit: as CMD, 128+N if a signal ended it; 74 its output or its end could not be\n"
 "written, 75 skipped, 76 claim or lock was lost and CMD ended, 126 and 127 CMD\n"
-"cannot be run; q(7).\n";
+"cannot be run.\n";
 
 enum {
 	COUNT = 256, LIMIT, LOCK,	/* options without a letter */

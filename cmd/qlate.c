@@ -34,7 +34,7 @@ static const char HELP[] =
 "                 done: retries hide a failing dependency from the second alone\n"
 "P50 P95 P99 MAX  lateness: the time from due to start.  RUN: time at work\n"
 "ONTIME% B1H SLO  against the target of qset queue.Q.slo=30s/99%; burn rates\n"
-"Exit: 0, 1 something is wrong, 66 no file; q(7).\n";
+"Exit: 0 told, 1 --check: something is wrong, 66 no file, or no such queue.\n";
 
 enum { SINCE = 256, TYPES, WIDE, BY, TZ, HIST, SVG, PROM, CHECK, EVERY, ID };
 static const struct option LONGS[] = {

@@ -26,7 +26,7 @@ static const char HELP[] =
 "  --list             name, fence, since when, until when, who; -j, --json\n"
 "  --break            end the lock, whoever has it, print who had it; 1 nobody\n"
 "Exit: as CMD, 128+N if a signal ended it; 75 not free, silent, 76 the lock was\n"
-"lost and CMD ended, 126 and 127 CMD cannot be run; q(7).\n";
+"lost and CMD ended, 126 and 127 CMD cannot be run.\n";
 
 enum { CHECK = 256, LIST, BREAK, SLICE_MS = 1000, LEASE_MS = 60 * 1000 };
 static const struct option LONGS[] = {

@@ -25,7 +25,8 @@ static const char HELP[] =
 "  --limit N       at most N (default: 20 on a terminal, else all)\n"
 "  --exists        no output; exit 1 if there is none\n"
 "  -j, --json      job records, one a line\n"
-"Piped: fields parted by tabs, no head.  Exit: 0, 1 --exists, 66 no job; q(7).\n";
+"Piped: fields parted by tabs, no head.\n"
+"Exit: 0 listed, 1 --exists: there is none, 66 no such job.\n";
 
 enum { LIMIT = 256, EXISTS, RAW, COUNTS, TTY_ROWS = 20 };
 static const struct option LONGS[] = {

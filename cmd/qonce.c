@@ -30,7 +30,7 @@ static const char HELP[] =
 "  --show, --list     how KEY stands; what runs or is unknown; -j, --json\n"
 "  --done, --forget   you found out: it happened; or it did not, so run it again\n"
 "Exit: as CMD; 69 unknown, 74 output lost (but on record), 75 not now, 76 the\n"
-"lease was lost and CMD ended; q(7).\n";
+"lease was lost and CMD ended.\n";
 
 enum {
 	JOB = 256, SHOW, LIST, DONE, FORGET,	/* options without a letter */
@@ -338,7 +338,7 @@ once(void)
 	dup2(spool, STDOUT_FILENO);		/* the minder's own standard output */
 	run_start(&run);
 	if (asked[2] != NULL && minder_start(&asker, &ask_spec, &run.minder, 1) == -1)
-		prog_die(Q_TEMP, "cannot start a process: %s", strerror(errno));
+		prog_die(Q_TEMP, "cannot start a process: %s; see ulimit -u", strerror(errno));
 	dup2(out, STDOUT_FILENO);
 	close(out);
 	db = prog_open(DB_ONCE);

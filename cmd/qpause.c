@@ -18,7 +18,7 @@ static const char HELP[] =
 "  -r, --resume  go on.  A queue goes on when neither it nor all are paused\n"
 "It holds from the next claim on: what runs is finished, and jobs can be added.\n"
 "Pausing again replaces the reason.\n"
-"Exit: 0 done, also if it was so before; 65 a bad name or reason; q(7).\n";
+"Exit: 0 done, also if it was so before; 65 a bad name or reason.\n";
 
 static const struct option LONGS[] = { { "all", 0, NULL, 'a' }, { "resume", 0, NULL, 'r' }, { NULL, 0, NULL, 0 } };
 static struct prog self = { .name = "qpause", .help = HELP, .shorts = "ar", .longs = LONGS };

@@ -28,7 +28,7 @@ static const char HELP[] =
 "  --reset              forget the cursor; the next run begins at \"start\"\n"
 "Exit: 0 also if nothing was new; 65 the answer cannot be right, 69 no answer, 75\n"
 "asked to wait or another run was quicker, 77 credentials, 78 the source file; as\n"
-"CMD if that failed; the cursor stays where it was; q(7).\n";
+"CMD if that failed; the cursor stays where it was.\n";
 
 enum { ACCEPT = 256, CHECK, STATUS, HISTORY, SET, RESET };
 static const struct option LONGS[] = {
@@ -690,7 +690,7 @@ main(int argc, char *argv[])
 		src.queue = NULL;
 		spec.argv = command;
 		if (minder_start(&minder, &spec, NULL, 0) == -1)
-			prog_die(Q_TEMP, "cannot start a process: %s", strerror(errno));
+			prog_die(Q_TEMP, "cannot start a process: %s; see ulimit -u", strerror(errno));
 		prog_last = stop_minder;
 	}
 	prog_catch();

@@ -27,7 +27,7 @@ static const char HELP[] =
 "                 earlier runs, or 1000 if that is more)\n"
 "  --ids FILE     append ID and queue of each job that is deleted to FILE\n"
 "  --undo         forget all marks: nothing that is marked now is deleted\n"
-"Exit: 0 done, 1 a queue has more to go than the limit and was left out; q(7).\n";
+"Exit: 0 done, 1 a queue has more to go than the limit and was left out.\n";
 
 enum { AS_OF = 256, GRACE, LIMIT, IDS, UNDO };
 static const struct option LONGS[] = {
@@ -99,7 +99,7 @@ int
 main(int argc, char *argv[])
 {
 	struct purge p = { .grace_ms = INT64_C(20) * 60 * 60 * 1000, .limit = -1, .pause = pause_for };
-	const char *as_of = NULL, *ids = NULL, *why;
+	const char *as_of = NULL, *why;
 	bool undoes = false, others = false;
 	struct db *db;
 	int c, rc;
@@ -114,7 +114,7 @@ main(int argc, char *argv[])
 		case AS_OF: as_of = optarg; break;
 		case GRACE: p.grace_ms = prog_duration("--grace", optarg); break;
 		case LIMIT: p.limit = prog_int("--limit", optarg, 0, INT64_MAX); break;
-		case IDS: ids = optarg; break;
+		case IDS: p.ids_name = optarg; break;
 		default: undoes = true;
 		}
 	}
@@ -132,11 +132,11 @@ main(int argc, char *argv[])
 	p.dry = dry;
 	prog_catch();
 	db = prog_open(dry ? DB_READ : DB_STAY);
-	if (ids != NULL)
-		p.ids = ids_file(ids);
+	if (p.ids_name != NULL)
+		p.ids = ids_file(p.ids_name);
 	rc = purge_run(db, &p, print, NULL);
 	if (p.ids != NULL && fclose(p.ids) == EOF && rc <= Q_NO)
-		prog_die(Q_IO, "--ids: %s: %s", ids, strerror(errno));
+		prog_die(Q_IO, "--ids: %s: %s", p.ids_name, strerror(errno));
 	if (prog_signal != 0 && rc == Q_TEMP) {
 		fflush(stdout);
 		prog_killed(prog_signal);

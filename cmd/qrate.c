@@ -21,7 +21,7 @@ static const char HELP[] =
 "With a concurrency CMD holds a place, and so do the live claims of queues whose\n"
 "limit is NAME.  A killed qrate's place is free 30 seconds later.\n"
 "Exit: as CMD, 128+N if a signal ended it; 75 not the time, or the file is busy,\n"
-"78 rate.NAME is not set, 126 and 127 CMD cannot be run; q(7).\n";
+"78 rate.NAME is not set, 126 and 127 CMD cannot be run.\n";
 
 enum {
 	BLOCK = 256,			/* an option without a letter */

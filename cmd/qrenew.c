@@ -9,7 +9,7 @@ static const char HELP[] =
 "  qrenew -l 1h - <claims     claims or job records, one a line\n"
 "  -l, --lease LEASE  default 5m\n"
 "A claim that others hold by now changes nothing: stop the work.\n"
-"Exit: 0 extended, 65 a malformed claim, 76 a claim is lost; q(7).\n";
+"Exit: 0 extended, 65 a malformed claim, 76 a claim is lost.\n";
 
 static const struct option LONGS[] = { { "lease", 1, NULL, 'l' }, { NULL, 0, NULL, 0 } };
 static struct prog self = { .name = "qrenew", .help = HELP, .shorts = "l:", .longs = LONGS };

@@ -21,8 +21,9 @@ static const char HELP[] =
 "  --reason TEXT   the last reason has this text in it\n"
 "  -n, --dry-run   print the ids, with --rate when each would be due\n"
 "  -q, --quiet     print no ids\n"
-"Stopped half way it is simply run again.  Exit: 0, 1 a job is live, 65 a\n"
-"malformed id, 66 no such job; the largest of these; q(7).\n";
+"Stopped half way it is simply run again.\n"
+"Exit: 0 done, 1 a job is live, 65 a malformed id, 66 no such job; the largest of\n"
+"these.\n";
 
 enum { RATE = 256, BATCH = 100 };	/* jobs in one transaction: others get their turn */
 static const struct option LONGS[] = {

@@ -29,7 +29,7 @@ static const char HELP[] =
 "  queue.Q.dead_to=Q2         add a job there for each that goes dead\n"
 "  queue.Q.keep=30d .slo=30s/99%, queue.Q/TYPE.slo, expect.NAME=26h,\n"
 "  credential.C.expires=2027-01-31 .owner .for   kept for reports\n"
-"Exit: 0, 1 NAME is not set, 65 a bad name or value, nothing was set; q(7).\n";
+"Exit: 0 done, 1 NAME is not set, 65 a bad name or value: nothing was set.\n";
 
 enum { LINE_MAX_BYTES = 4096, FAULTS_MAX = 20 };
 static const struct option LONGS[] = { { "file", 1, NULL, 'f' }, { NULL, 0, NULL, 0 } };

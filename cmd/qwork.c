@@ -28,7 +28,7 @@ static const char HELP[] =
 "  --grace DUR       on TERM, INT, HUP let commands run this long (default 30s)\n"
 "  --follow          wait for more jobs instead of ending\n"
 "  -v, --verbose     one line for each job on standard error\n"
-"Exit: 0, 1 a job went dead, 75 interrupted, 126 and 127 as CMD; q(7).\n";
+"Exit: 0 done, 1 a job went dead, 75 interrupted, 126 and 127 as CMD.\n";
 
 enum {
 	LIMIT = 256, GRACE, FOLLOW,	/* options without a letter */
@@ -400,7 +400,7 @@ main(int argc, char *argv[])
 	want.worker = prog_worker();
 	for (int i = 0; i < nslots; i++)	/* first: a process that has the file open must not fork */
 		if (minder_start(&minders[i], &spec, minders, i) == -1)
-			prog_die(Q_TEMP, "cannot start a process: %s", strerror(errno));
+			prog_die(Q_TEMP, "cannot start a process: %s; see ulimit -u", strerror(errno));
 	prog_last = stop_minders;
 	prog_catch();
 	db = prog_open(DB_STAY);

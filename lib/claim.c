@@ -574,7 +574,7 @@ int
 job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at, bool *limited)
 {
 	char id[40];
-	int64_t boot = when_boot(id), lease, due, locked;
+	int64_t boot = job_clock(db, id), lease, due, locked;
 	struct lanes ls;
 	struct stmt *s;
 
@@ -582,7 +582,7 @@ job_next(struct db *db, const struct job_want *w, int64_t now, int64_t *at, bool
 	if (limited != NULL)
 		*limited = false;
 	if (boot == -1)
-		return db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
+		return db_status(db);
 	lanes_read(db, w, false, boot, now, &ls);
 	for (struct lane *l = ls.lane; l < ls.lane + ls.n; l++) {
 		if (l->paused)
@@ -613,14 +613,14 @@ job_held(struct db *db, const char *queue, int64_t now, enum job_held *held)
 	char id[40], name[65];
 	char *queues[] = { name };
 	const struct job_want w = { .queues = queues, .nqueues = 1 };
-	int64_t boot = when_boot(id), locked;
+	int64_t boot = job_clock(db, id), locked;
 	struct lanes ls;
 	struct lane *l;
 
 	*held = HELD_NOT;
 	snprintf(name, sizeof name, "%s", queue);
 	if (boot == -1)
-		return db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
+		return db_status(db);
 	if (lanes_read(db, &w, false, boot, now, &ls) == Q_OK) {
 		l = &ls.lane[0];
 		if (l->paused)

@@ -135,17 +135,22 @@ db_fail(struct db *db, int status, const char *fmt, ...)
 	return status;
 }
 
-/* Which of the files cannot be opened: SQLite does not say. */
-static const char *
-culprit(const struct db *db)
+/* Which of the files cannot be opened, and why: SQLite does not say.  Even a reader needs those beside it. */
+static int
+forbidden(struct db *db)
 {
-	static const char *const SIDE[] = { "-wal", "-shm" };
-	static char name[PATH_MAX];
+	static const char *const SIDE[] = { "", "-wal", "-shm" };
+	char name[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++)
-		if (snprintf(name, sizeof name, "%s%s", db->path, SIDE[i]) < PATH_MAX && access(name, R_OK | W_OK) == -1 && errno == EACCES)
-			return name;
-	return db->path;
+	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++) {
+		if (snprintf(name, sizeof name, "%s%s", db->path, SIDE[i]) >= PATH_MAX || access(name, R_OK) == 0)
+			continue;
+		if (errno == ENOENT)	/* a copy that was put back, or nobody has opened it since it was made */
+			return db_fail(db, Q_PERM, "%s: not there, and you may not make it; next: qinit '%s', by somebody who may write to it",
+			    name, db->path);
+		return db_fail(db, Q_PERM, "%s: %s; check owner and mode of the file and its folder", name, strerror(errno));
+	}
+	return db_fail(db, Q_PERM, "%s: no permission to write; check its owner and mode, and the mount", db->path);
 }
 
 /* Does a table of the application need a thing that it alone has registered? */
@@ -214,8 +219,7 @@ fail_sqlite(struct db *db, int rc)
 		/* fall through */
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
-		return db_fail(db, Q_PERM, "%s: %s; check owner and mode of the file and its folder",
-		    culprit(db), sqlite3_errstr(rc));
+		return forbidden(db);
 	case SQLITE_TOOBIG:
 		return db_fail(db, Q_DATA, "%s: value too big", path);
 	case SQLITE_ERROR:		/* what a statement needs is not there, or a format that SQLite does not know */
@@ -528,7 +532,7 @@ connect_sql(struct db *db, sqlite3 **conn, int flags)
 	if (sqlite3_db_config(*conn, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, &on) != SQLITE_OK || on != 1 ||
 	    sqlite3_db_config(*conn, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, &on) != SQLITE_OK || on != 0 ||
 	    sqlite3_db_config(*conn, SQLITE_DBCONFIG_ENABLE_FKEY, 0, &on) != SQLITE_OK || on != 0)
-		return db_fail(db, Q_CONFIG, "%s is too old or built without what q needs", db_version());
+		return db_fail(db, Q_CONFIG, "%s is too old, or built without what q needs; next: SQLite 3.37 or later", db_version());
 	sqlite3_wal_autocheckpoint(*conn, 0);
 	exec_sql(db, *conn, "PRAGMA synchronous=FULL; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0");
 	/* KiB, taken as needed: with the default of 2000 a bulk add with keys in random order writes its pages many times. */
@@ -603,8 +607,7 @@ check_identity(struct db *db)
 	if (db->mode == DB_READ)
 		return Q_OK;
 	if (sqlite3_db_readonly(db->a, "main") == 1)
-		return may_write(db) ? fail_sqlite(db, SQLITE_READONLY) :
-		    db_fail(db, Q_PERM, "%s: no permission to write; check its owner and mode, and the mount", db->path);
+		return fail_sqlite(db, SQLITE_READONLY);
 	if ((rc = one_text(db->a, "PRAGMA synchronous", value, sizeof value)) != SQLITE_OK)
 		return fail_sqlite(db, rc);
 	if (strcmp(value, "2") != 0)
@@ -1235,6 +1238,13 @@ cannot(int err)
 	return err == EACCES || err == EPERM ? Q_PERM : err == EMFILE || err == ENFILE ? Q_TEMP : Q_CREATE;
 }
 
+/* What errno says of a file or folder that is to be made or looked into. */
+static int
+cannot_make(struct db *db, const char *path)
+{
+	return db_fail(db, cannot(errno), "%s: %s%s", path, strerror(errno), cannot(errno) == Q_PERM ? "; check owner and mode of the folder" : "");
+}
+
 /* The folder of a file that is to be made; it must be there. */
 static int
 folder_of(struct db *db, const char *path, char buf[PATH_MAX])
@@ -1248,7 +1258,7 @@ folder_of(struct db *db, const char *path, char buf[PATH_MAX])
 	slash[slash == buf] = '\0';
 	if (stat(buf, &st) == -1)
 		return errno == ENOENT ? db_fail(db, Q_CREATE, "%s: no such folder; next: mkdir -p '%s'", buf, buf) :
-		    db_fail(db, cannot(errno), "%s: %s", buf, strerror(errno));
+		    cannot_make(db, buf);
 	return Q_OK;
 }
 
@@ -1381,9 +1391,9 @@ owner_and_mode(struct db *db, int fd, const struct db_create *c)
 	else if (c->group != NULL && !text_int(c->group, 0, INT32_MAX, &gid))
 		return db_fail(db, Q_CONFIG, "no group '%s' here", c->group);
 	if (c->group != NULL && fchown(fd, (uid_t)-1, (gid_t)gid) == -1)
-		return db_fail(db, Q_PERM, "group %s: %s", c->group, strerror(errno));
+		return db_fail(db, Q_PERM, "group %s: %s; who makes the file must be in it, or root", c->group, strerror(errno));
 	if (fchmod(fd, c->mode != 0 ? c->mode : 0600) == -1)
-		return db_fail(db, Q_CREATE, "mode: %s", strerror(errno));
+		return db_fail(db, Q_CREATE, "%s: mode: %s", db->path, strerror(errno));
 	return Q_OK;
 }
 
@@ -1415,7 +1425,7 @@ fill(struct db *db, const struct db_create *c, const char *final)
 	if ((rc = one_text(db->a, "PRAGMA journal_mode=WAL", value, sizeof value)) != SQLITE_OK)
 		return fail_sqlite(db, rc);
 	if (strcmp(value, "wal") != 0)
-		return db_fail(db, Q_CREATE, "%s: WAL mode is not to be had here", final);
+		return db_fail(db, Q_CREATE, "%s: WAL mode is not to be had here; choose a folder on a local disk", final);
 	return tables(db, c);
 }
 
@@ -1428,7 +1438,7 @@ build(struct db *db, const char *temp, const struct db_create *c)
 
 	fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd == -1)
-		return db_fail(db, cannot(errno), "%s: %s", temp, strerror(errno));
+		return cannot_make(db, temp);
 	rc = owner_and_mode(db, fd, c);
 	close(fd);
 	if (rc != Q_OK)
@@ -1480,7 +1490,7 @@ make_folders(struct db *db)
 		if (mkdir(db->path, 0700) == 0 && folder_of(db, db->path, folder) == Q_OK)
 			sync_path(db, folder, Q_UNKNOWN);
 		else if (errno != EEXIST)
-			db_fail(db, cannot(errno), "%s: %s", db->path, strerror(errno));
+			cannot_make(db, db->path);
 		*p = '/';
 	}
 	return db->status;
@@ -1537,11 +1547,11 @@ db_create(struct db **out, const struct db_create *c)
 	 * remains are known for what they are and cleared by the next.
 	 */
 	if ((lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) == -1)
-		return db_fail(db, cannot(errno), "%s: %s", folder, strerror(errno));
+		return cannot_make(db, folder);
 	db->deadline = when_elapsed() + db->busy_ms;
 	while (flock(lock, LOCK_EX | LOCK_NB) == -1) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
-			return db_fail(db, cannot(errno), "%s: %s", folder, strerror(errno));
+			return cannot_make(db, folder);
 		if (when_elapsed() >= db->deadline)
 			return db_fail(db, Q_TEMP, "%s: locked by another program (flock); try again later", folder);
 		nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
@@ -1550,7 +1560,7 @@ db_create(struct db **out, const struct db_create *c)
 	status = Q_NO;
 	if (lstat(db->path, &st) == -1) {
 		if (errno != ENOENT)
-			db_fail(db, cannot(errno), "%s: %s", db->path, strerror(errno));
+			cannot_make(db, db->path);
 		else if (missing(db) == Q_NOINPUT) {
 			db_clear(db);
 			configure();
@@ -1654,7 +1664,7 @@ backup_room(struct db *db, const char *folder, const char *to)
 		return fail_sqlite(db, rc);
 	need = (atoll(pages) - atoll(unused)) * atoll(size);
 	if (statfs(folder, &fs) == -1 || stat(folder, &st) == -1)
-		return db_fail(db, cannot(errno), "%s: %s", folder, strerror(errno));
+		return cannot_make(db, folder);
 	left = (int64_t)fs.f_bavail * fs.f_bsize;
 	if (st.st_dev == db->dev)	/* a backup must not stop the adds of the queue itself */
 		db_room(db, &low);

@@ -133,7 +133,7 @@ read_file(struct fault *f, const char *name)
 	int status;
 
 	if (path == NULL) {
-		bad(f, Q_IO, "out of memory");
+		bad(f, Q_TEMP, "out of memory");
 		return NULL;
 	}
 	memcpy(path, f->file, dir);
@@ -157,7 +157,7 @@ static bool
 read_secrets(struct fault *f, struct hook *h, char *names)
 {
 	if ((h->secrets = calloc(SIGN_SECRETS, sizeof *h->secrets)) == NULL)
-		return bad(f, Q_IO, "out of memory");
+		return bad(f, Q_TEMP, "out of memory");
 	for (char *next; names != NULL; names = next) {
 		struct sign_secret *k = &h->secrets[h->nsecrets];
 		const char *why = NULL;
@@ -496,7 +496,7 @@ read_line(struct fault *f, struct hook_table *t, char *line)
 	if (t->n == HOOKS)
 		return bad(f, Q_CONFIG, "more than %d lines", HOOKS);
 	if ((more = realloc(t->hooks, (size_t)(t->n + 1) * sizeof *more)) == NULL)
-		return bad(f, Q_IO, "out of memory");
+		return bad(f, Q_TEMP, "out of memory");
 	t->hooks = more;
 	h = &t->hooks[t->n++];
 	*h = (struct hook){ .path = words[0], .line = f->line };
@@ -521,7 +521,7 @@ read_text(struct fault *f)
 	else if (!S_ISREG(st.st_mode))
 		bad(f, Q_CONFIG, "is not a regular file");
 	else if ((text = malloc(FILE_MAX + 1)) == NULL)
-		bad(f, Q_IO, "out of memory");
+		bad(f, Q_TEMP, "out of memory");
 	else {
 		while (n <= FILE_MAX && (got = read(fd, text + n, FILE_MAX + 1 - n)) > 0)
 			n += (size_t)got;
@@ -550,7 +550,7 @@ hook_read(const char *file, struct hook_table **table, char *message, size_t siz
 
 	*table = NULL;
 	if (t == NULL)
-		bad(&f, Q_IO, "out of memory");
+		bad(&f, Q_TEMP, "out of memory");
 	else if ((t->text = read_text(&f)) != NULL)
 		for (char *line = t->text, *next; line != NULL && f.status == Q_OK; line = next) {
 			if ((next = strchr(line, '\n')) != NULL)

@@ -346,10 +346,10 @@ stale(struct db *db, const struct claim *c)
 	claim_text(word, c);
 	db_int(s, ":id", c->id);
 	if (db_step(s) != 1)
-		db_fail(db, Q_LOST, "claim %s: no such job in this file; nothing changed", word);
+		db_fail(db, Q_LOST, "claim %s: no such job in %s; nothing changed; see -d and Q_DB", word, db_path(db));
 	else if (db_col_int(s, 1) != c->fence)
-		db_fail(db, Q_LOST, "claim %s: lost; job %" PRId64 " is %s, its last claim is number %" PRId64 "; nothing changed",
-		    word, c->id, db_col_text(s, 0), db_col_int(s, 1));
+		db_fail(db, Q_LOST, "claim %s: lost; job %" PRId64 " is %s, its last claim is number %" PRId64 "; nothing changed; see qls %" PRId64,
+		    word, c->id, db_col_text(s, 0), db_col_int(s, 1), c->id);
 	else
 		db_fail(db, Q_LOST, "claim %s: not held; job %" PRId64 " is %s; nothing changed; see qls %" PRId64,
 		    word, c->id, db_col_text(s, 0), c->id);
@@ -369,22 +369,31 @@ job_random(void)
 	return r;
 }
 
-/* The boot clock, and which boot it is of; *same: the leases in the file are of it, too. */
+int64_t
+job_clock(struct db *db, char id[40])
+{
+	int64_t ms;
+
+	errno = 0;
+	if ((ms = when_boot(id)) != -1)
+		return ms;
+	if (errno == EMFILE || errno == ENFILE)
+		db_fail(db, Q_TEMP, "the boot clock cannot be read: %s; see ulimit -n", strerror(errno));
+	else
+		db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS; next: unset Q_BOOT, or mount /proc");
+	return -1;
+}
+
+/* The same; *same: the leases in the file are of it, too. */
 static int64_t
 boot_of(struct db *db, char id[40], bool *same)
 {
 	struct stmt *s;
 	int64_t ms;
 
-	errno = 0;
 	*same = true;
-	if ((ms = when_boot(id)) == -1) {
-		if (errno == EMFILE || errno == ENFILE)
-			db_fail(db, Q_TEMP, "the boot clock cannot be read: %s; see ulimit -n", strerror(errno));
-		else
-			db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
+	if ((ms = job_clock(db, id)) == -1)
 		return -1;
-	}
 	s = db_prepare(db, BOOT);
 	*same = db_step(s) == 1 && strcmp(db_col_text(s, 0), id) == 0;
 	db_reset(s);
@@ -785,7 +794,8 @@ job_of_key(struct db *db, const char *queue, const char *key, int64_t *id)
 	db_text(s, ":queue", queue);
 	db_text(s, ":key", key);
 	*id = db_only(s);
-	return *id != -1 ? Q_OK : db_fail(db, Q_NOINPUT, "queue '%s' knows no key '%s'", queue, key);
+	return *id != -1 ? Q_OK : db_fail(db, Q_NOINPUT, "queue '%s' knows no key '%s' in %s; see qls --state all, -d and Q_DB", queue, key,
+	    db_path(db));
 }
 
 int

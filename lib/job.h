@@ -4,6 +4,8 @@
 
 #include "q.h"
 
+/* The boot clock in ms, and which boot it is of, without a look at the file.  -1: failed. */
+int64_t job_clock(struct db *, char id[40]);
 /* The boot clock in ms; at the first claim after a boot all earlier leases end at once.  -1: failed. */
 int64_t job_boot(struct db *);
 /* The same by reading alone; *rebooted: job_boot() would end them now. */

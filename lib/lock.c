@@ -35,13 +35,11 @@ static int64_t
 boot_now(struct db *db)
 {
 	char id[40];
-	int64_t ms = when_boot(id);
+	int64_t ms = job_clock(db, id);
 	struct stmt *s;
 
-	if (ms == -1) {
-		db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
+	if (ms == -1)
 		return -1;
-	}
 	s = db_prepare(db, BOOT);
 	if (db_step(s) != 1 || strcmp(db_col_text(s, 0), id) != 0)
 		ms = INT64_MAX;

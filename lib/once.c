@@ -80,12 +80,12 @@ int
 once_look(struct db *db, const char *key, struct once *o)
 {
 	char id[40];
-	int64_t boot = when_boot(id);
+	int64_t boot = job_clock(db, id);
 	struct stmt *s;
 
 	*o = (struct once){ .key = key, .state = ONCE_ABSENT };
 	if (boot == -1)
-		return db_fail(db, Q_CONFIG, "the boot clock cannot be read, or Q_BOOT is not ID:MS");
+		return db_status(db);
 	if (!db_has(db, FOR_QONCE))
 		return db_status(db);
 	s = of(db, LOOK, key);

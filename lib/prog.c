@@ -120,7 +120,7 @@ version(void)
 static _Noreturn void
 help(void)
 {
-	fputs(prog->help, stdout);
+	printf("%s-d FILE: the queue file, else $Q_DB; -V: versions.  See man %s, man 7 q.\n", prog->help, prog->name);
 	prog_exit(Q_OK);
 }
 

@@ -15,7 +15,7 @@
 
 struct prog {
 	const char *name;	/* "qadd" */
-	const char *help;	/* starts with "usage: ", fits a screen */
+	const char *help;	/* starts with "usage: ", ends with "Exit: ", fits a screen; what all share is added */
 	const char *shorts;	/* getopt string, "+" first if a command follows; without hVd */
 	const struct option *longs;	/* without help, version, database */
 	bool quiet;

@@ -252,7 +252,7 @@ commit(struct work *w)
 		count(w, "", w->touched[i]);
 	}
 	if (w->p->ids != NULL && (fflush(w->p->ids) == EOF || ferror(w->p->ids)))
-		db_fail(w->db, Q_IO, "the file of ids: %s; what it does not name was not deleted", strerror(errno));
+		db_fail(w->db, Q_IO, "--ids: %s: %s; what it does not name was not deleted", w->p->ids_name, strerror(errno));
 	if (db_status(w->db) != Q_OK)
 		db_rollback(w->db);
 	else

@@ -10,6 +10,7 @@ struct purge {
 	int64_t limit;			/* at most so many jobs a queue are marked; -1: ten times the usual */
 	bool dry;			/* by reading alone */
 	FILE *ids;			/* gets "ID<TAB>QUEUE" of all that is deleted, before it is; dry: also of what would be marked; or NULL */
+	const char *ids_name;		/* its name, for messages */
 	/* Called between transactions, to let others go on for ms.  True: stop. */
 	bool (*pause)(int64_t ms);
 };

@@ -25,7 +25,7 @@ run_start(struct run *r)
 	r->spec.kill_ms = KILL_MS;
 	r->spec.pass = true;
 	if (minder_start(&r->minder, &r->spec, NULL, 0) == -1)	/* a process that has the file open must not fork */
-		prog_die(Q_TEMP, "cannot start a process: %s", strerror(errno));
+		prog_die(Q_TEMP, "cannot start a process: %s; see ulimit -u", strerror(errno));
 	running = r;
 	prog_last = stop;
 	prog_catch();

@@ -55,7 +55,7 @@ secret_read(const char *path, int *status, const char **why)
 		*status = Q_CONFIG;
 		*why = "is not a regular file";
 	} else if (st.st_uid != geteuid() && st.st_uid != 0)
-		*why = "belongs to somebody else";
+		*why = "belongs to somebody else; next: chown it to the user of this program";
 	else if ((st.st_mode & 077) != 0)
 		*why = "can be read or written by others; next: chmod 600";
 	else {

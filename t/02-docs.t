@@ -59,6 +59,7 @@ for my $prog (@progs) {
 	my @lines = split /\n/, $help;
 	ok(@lines <= 24, '... fits 24 lines') or diag(scalar @lines);
 	is(join("\n", grep { length > 80 } @lines), '', '... of 80 columns');
+	like($help, qr/\nExit: (?:0 \w|as CMD)[^\n]*(?:\n[^-\n][^\n]*)*\n-d FILE: [^\n]* See man $prog, man 7 q\.\n\z/, '... ends with the exit status, and where to read on');
 	my ($usage, $rest) = $help =~ /^usage: (.*?\n)(?=\S|\n)(.*)/s;
 	my @examples = map { /(?<![\w-])$prog(?= |$)/g } grep { /^ +[^ -]/ } split /\n/, $rest // '';
 	ok(@examples >= 2, '... and has two examples') or diag($help);

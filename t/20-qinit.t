@@ -345,9 +345,9 @@ is "$(sqlite3 -readonly wide.db .tables)" x '... adds nothing'
 app
 chmod 444 app.db
 if [ "$(id -u)" -ne 0 ]; then
-	refused 77 'app.db: ' '--into a file one may only read' qinit --into app.db
+	refused 77 'app.db-wal: not there' '--into a file one may only read' qinit --into app.db
 else
-	refused 77 'app.db: ' '--into a file one may only read' user bin/qinit --into app.db
+	refused 77 'app.db-wal: not there' '--into a file one may only read' user bin/qinit --into app.db
 fi
 app
 sqlite3 app.db 'BEGIN IMMEDIATE' '.shell Q_BUSY_TIMEOUT=20ms qinit --into app.db; echo $?' >busy 2>&1

@@ -436,8 +436,8 @@ for my $w (@malformed) {
 my $other = sprintf '%d.%d.%08x', $id, $fence, hex($nonce) ^ 1;		# the claim of such a job in another file
 for my $p (qw(qdone qfail qrenew)) {
 	row 76, "$p: claim $other: not held; job 2 is claimed; nothing changed; see qls 2", $p, $other;
-	row 76, "$p: claim 99.1.00000000: no such job in this file; nothing changed", $p, '99.1.00000000';
-	row 76, "$p: claim $stale: lost; job 4 is claimed, its last claim is number 2; nothing changed", $p, $stale;
+	row 76, "$p: claim 99.1.00000000: no such job in $dir/q.db; nothing changed; see -d and Q_DB", $p, '99.1.00000000';
+	row 76, "$p: claim $stale: lost; job 4 is claimed, its last claim is number 2; nothing changed; see qls 4", $p, $stale;
 	row 76, "$p: claim 1.1.00000000: lost; job 1 is pending", $p, '1.1.00000000';
 	row 76, "$p: claim 9007199254740991.1.00000000: no such job", $p, '9007199254740991.1.00000000';
 	row {in => "$stale\n"}, 76, "$p: claim $stale: lost", $p, '-';
@@ -456,7 +456,7 @@ for my $now ('', 'noon', '5', '2026-06-02', '2026-06-02T12:00:00', '2026-02-30T1
 	    for $now eq 'noon' ? qw(qadd qclaim qdone qfail qls qwork) : 'qadd';
 }
 for my $boot ('', 'x', ':', 'x:', 'x:-1', 'x:1.5', 'x:99999999999999999999', 'a b:5') {
-	row {env => {Q_BOOT => $boot}}, 78, "$_: the boot clock cannot be read, or Q_BOOT is not ID:MS", $_, @{$rest{$_}}
+	row {env => {Q_BOOT => $boot}}, 78, "$_: the boot clock cannot be read, or Q_BOOT is not ID:MS; next: unset Q_BOOT, or mount /proc", $_, @{$rest{$_}}
 	    for $boot eq 'x' ? qw(qclaim qrenew qwork) : 'qclaim';
 }
 row {env => {Q_BUSY_TIMEOUT => $_}}, 78, "qadd: Q_BUSY_TIMEOUT: '$_' ", 'qadd', @q for '', '5', '-1s', 'long';
@@ -611,8 +611,8 @@ SKIP: {
 	chmod 0555, 'ro', 'secret';
 	for my $p (@SOME) {
 		my @r = $p eq 'qinit' ? () : @{$rest{$p}};
-		row 77, "$p: $dir/secret/q.db: unable to open database file; check owner and mode of the file and its folder", @user, "bin/$p", '-d', "$dir/secret/q.db", @r;
-		row 77, "$p: $dir/shut" . ($p eq 'qinit' ? ': Permission denied' : '/q.db: Permission denied; check owner and mode of the file and its folder'), @user, "bin/$p", '-d', "$dir/shut/q.db", @r;
+		row 77, "$p: $dir/secret/q.db: Permission denied; check owner and mode of the file and its folder", @user, "bin/$p", '-d', "$dir/secret/q.db", @r;
+		row 77, "$p: $dir/shut" . ($p eq 'qinit' ? ': Permission denied; check owner and mode of the folder' : '/q.db: Permission denied; check owner and mode of the file and its folder'), @user, "bin/$p", '-d', "$dir/shut/q.db", @r;
 		next if $p eq 'qls';
 		row 77, "$p: $dir/ro/look.db: no permission to write; check its owner and mode, and the mount", @user, "bin/$p", '-d', "$dir/ro/look.db", @r;
 	}

@@ -82,14 +82,14 @@ is "$(sql "SELECT count(*) FROM q_job WHERE queue = 'at'")" 24 '... and all is t
 refused "$Q_DB: Permission denied; check owner and mode" dan qadd m x
 refused "$Q_DB: Permission denied; check owner and mode" dan qls m
 refused "$Q_DB: Permission denied; check owner and mode" dan qclaim m
-refused "srv: Permission denied" dan qinit
+refused "srv: Permission denied; check owner and mode of the folder" dan qinit
 chmod 2775 srv
 for p in 'qadd m x' 'qls m' 'qclaim m' 'qdone 1.1.00000000' 'qwork m -- true' qinit; do
 	# shellcheck disable=SC2086 # words
-	refused "$Q_DB-wal: unable to open database file; check owner and mode of the file and its folder" dan $p
+	refused "$Q_DB: Permission denied; check owner and mode of the file and its folder" dan $p
 done
 is "$(find srv -user 4004)" '' '... and leaves nothing behind'
-refused 'group 4100: Operation not permitted' dan qinit -g 4100 -m 0660 tmp/dan.db
+refused 'group 4100: Operation not permitted; who makes the file must be in it, or root' dan qinit -g 4100 -m 0660 tmp/dan.db
 is "$(find tmp -name 'dan*')" '' '... nor here'
 chmod 2770 srv
 
@@ -125,6 +125,16 @@ echo 'ROLLBACK;' >&9
 exec 9>&-
 wait
 is "$(sql 'PRAGMA integrity_check')" ok 'the file is sound'
+chmod 600 "$Q_DB-shm"
+refused "$Q_DB-shm: Permission denied; check owner and mode of the file and its folder" ben qls m
+sqlite3 "$Q_DB" 'PRAGMA wal_checkpoint(TRUNCATE)' >/dev/null
+rm -f "$Q_DB-wal" "$Q_DB-shm" "$Q_DB-lock"
+for p in 'qls m' 'qadd m x'; do
+	# shellcheck disable=SC2086 # words
+	refused "$Q_DB-wal: not there, and you may not make it; next: qinit '$Q_DB', by somebody who may write to it" ben $p
+done
+exits 0 'ana does as that says, as after a restore' ana qinit "$Q_DB"
+exits 0 '... and ben looks again' ben qls m
 is "$(find look ! -user 4001)" '' '... and all of it is of ana'
 
 # ---- a sticky folder ----

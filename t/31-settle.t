@@ -159,11 +159,11 @@ stale() {	# TOKEN WHY NAME
 	done
 }
 is "${old%.*} ${new%.*}" '1.1 1.2' 'a claim taken twice has two tokens'
-stale "$old" 'lost; job 1 is claimed, its last claim is number 2; nothing changed' 'the token of an earlier claim'
+stale "$old" 'lost; job 1 is claimed, its last claim is number 2; nothing changed; see qls 1' 'the token of an earlier claim'
 stale "$other" 'not held; job 1 is claimed; nothing changed; see qls 1' 'another random half'
-stale "1.3.${new##*.}" 'lost; job 1 is claimed, its last claim is number 2; nothing changed' 'a claim that is still to come'
-stale 2.1.00000000 'lost; job 2 is pending, its last claim is number 0; nothing changed' 'a job that nobody has claimed'
-stale 99.1.00000000 'no such job in this file; nothing changed' 'a job that is not there'
+stale "1.3.${new##*.}" 'lost; job 1 is claimed, its last claim is number 2; nothing changed; see qls 1' 'a claim that is still to come'
+stale 2.1.00000000 'lost; job 2 is pending, its last claim is number 0; nothing changed; see qls 2' 'a job that nobody has claimed'
+stale 99.1.00000000 "no such job in $Q_DB; nothing changed; see -d and Q_DB" 'a job that is not there'
 exits 0 'the real one' qdone "$new"
 for dup in "$old" "$other"; do
 	unchanged 76 'afterwards, too' qdone "$dup"
@@ -201,7 +201,7 @@ qclaim mail >again
 before=$(commits)
 # shellcheck disable=SC2046
 exits 76 'nine claims, one of them stale' qdone --count 2 $(cat words)
-is "$(cat err)" "qdone: claim $(sed -n 4p words): lost; job 4 is claimed, its last claim is number 2; nothing changed" '... which is named'
+is "$(cat err)" "qdone: claim $(sed -n 4p words): lost; job 4 is claimed, its last claim is number 2; nothing changed; see qls 4" '... which is named'
 is "$(sql "SELECT group_concat(state, ' ') FROM q_job")" 'done done done claimed done done done done done' '... the others are settled'
 is "$(($(commits) - before))" 1 '... in one transaction'
 is "$(sql 'SELECT sum(count) FROM q_attempt')" 16 '... each with what was said'

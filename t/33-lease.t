@@ -75,7 +75,7 @@ is "$(ends)" '1360000 1060000 1060000 1060000 1060000' '... can be renewed'
 qclaim mail >taken		# takes all the others back, and one of them
 is "$(ids <taken)" 2 'then another takes it'
 exits 76 'qrenew of many, some of them lost' qrenew - <words
-is "$(cat err)" "$(printf 'qrenew: claim %s: lost; job 2 is claimed, its last claim is number 2; nothing changed\n' "$(sed -n 2p words)"
+is "$(cat err)" "$(printf 'qrenew: claim %s: lost; job 2 is claimed, its last claim is number 2; nothing changed; see qls 2\n' "$(sed -n 2p words)"
     for i in 3 4 5; do printf 'qrenew: claim %s: not held; job %d is failed; nothing changed; see qls %d\n' "$(sed -n ${i}p words)" $i $i; done)" \
     '... names those'
 is "$(ends)" '1360000 1360000' '... and renews the others'

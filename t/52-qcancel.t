@@ -189,9 +189,9 @@ cancels 0 1 '' 'by its key' -k order-7 mail
 cancels 0 '' '' '... and again' --key order-7 mail
 cancels 0 3 '' 'an odd key' -k "$odd" mail
 is "$(states)" 'cancelled pending cancelled' 'another queue has keys of its own'
-cancels 66 '' "qcancel: queue 'mail' knows no key 'order-8'" 'an unknown key' -k order-8 mail
-cancels 66 '' "qcancel: queue 'none' knows no key 'order-7'" 'an unknown queue' -k order-7 none
-cancels 66 '' "qcancel: queue 'mail' knows no key '1'" 'a key is no id' -k 1 mail
+cancels 66 '' "qcancel: queue 'mail' knows no key 'order-8' in $PWD/q.db; see qls --state all, -d and Q_DB" 'an unknown key' -k order-8 mail
+cancels 66 '' "qcancel: queue 'none' knows no key 'order-7' in $PWD/q.db; see qls --state all, -d and Q_DB" 'an unknown queue' -k order-7 none
+cancels 66 '' "qcancel: queue 'mail' knows no key '1' in $PWD/q.db; see qls --state all, -d and Q_DB" 'a key is no id' -k 1 mail
 unchanged 65 'a key that no job has: not UTF-8' qcancel -k "$(printf '\377')" mail
 is "$(qadd -k order-7 mail a 2>/dev/null)" 1 'the key is still known'
 c=$(claim sms)

@@ -74,7 +74,7 @@ claim=$(qclaim -l 50ms late | sed 's/.*"claim":"\([^"]*\)".*/\1/')
 perl -e 'my $p = fork // die; if (!$p) { kill "STOP", $$; exec "qdone", $ARGV[0] }
 	waitpid $p, 2; select undef, undef, undef, 0.1; system "qclaim late >other"; kill "CONT", $p; waitpid $p, 0; exit $? >> 8' "$claim" 2>err
 is $? 76 'a settle after the stop: 76'
-like "$(cat err)" "^qdone: claim $claim: lost; job 1 is claimed, its last claim is number 2; nothing changed\$" '... it says so'
+like "$(cat err)" "^qdone: claim $claim: lost; job 1 is claimed, its last claim is number 2; nothing changed; see qls 1\$" '... it says so'
 is "$(sql "SELECT j.state, j.fence, group_concat(outcome) FROM q_job j JOIN q_attempt ON job = j.id")" 'claimed|2|lost' '... and nothing changed'
 
 # ---- controls: with a fault put into libq, the same storm must be condemned ----

@@ -110,6 +110,7 @@ is "$(cat copy)" "1${tab}mail
 exits 73 'ids without a folder' qpurge --ids nowhere/audit --grace 0
 said 'qpurge: --ids: nowhere/audit: No such file or directory; nothing was changed'
 exits 74 'ids that cannot be written' qpurge --ids /dev/full --grace 0
+is "$(cat err)" 'qpurge: --ids: /dev/full: No space left on device; what it does not name was not deleted' '... are said to be'
 is "$(ids)" '1 2 3 4 5 6 8 9 10' '... delete nothing'
 exits 0 'a day later' env Q_NOW=2026-07-03T12:00:01Z qpurge -q --ids audit
 is "$(cat audit)" "$(cat copy)" '... they are gone'
