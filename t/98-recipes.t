@@ -49,11 +49,15 @@ is "$(qls past | wc -l) $(qbackfill --status past.json | grep -c done)" '4 1' '.
 printf 'From: ana@example.org\r\nMessage-ID:\r\n <one@example.org>\r\nSubject: $(rm -rf /) \303\244\r\n\r\nMessage-Id: <no>\r\n\000' >mail
 exits 0 'mail-to-queue' mail-to-queue tickets <mail
 exits 0 'the same mail again' mail-to-queue tickets <mail
-is "$(qls -j tickets | jq -r .key)" '<one@example.org>' '... is one job'
+is "$(qls -j tickets | jq -r .key | cut -d / -f 1)" '<one@example.org>' '... is one job'
 qls --raw "$(qls tickets | cut -f 1)" | cmp - mail
 ok $? '... byte for byte'
 printf 'From: x\n\nMessage-Id: <body@example.org>\n' | mail-to-queue tickets
 like "$(qls -j tickets | jq -r .key | sed -n 2p)" '^[0-9a-f]{64}$' 'no Message-ID: a digest'
+printf 'Message-ID: <same@example.org>\n\nhal' | mail-to-queue tickets
+printf 'Received: again\nMessage-ID: <same@example.org>\n\nhalf and half\n' | mail-to-queue tickets
+is "$(qls -j tickets | jq -r .payload | grep -c '^hal')" 2 'half a mail, or another one of that id, does not take its place'
+is "$(exit_of mail-to-queue 't ickets' <mail)" 75 'a name that no queue has is no fault of the sender'
 is "$(exit_of mail-to-queue tickets </dev/null)" 65 'an empty mail is refused for good'
 is "$(head -c 1100000 /dev/zero | exit_of mail-to-queue tickets)" 65 '... and one that is too large'
 is "$(Q_DB=/nowhere exit_of mail-to-queue tickets <mail)" 75 'no queue: the mail server keeps it'
@@ -140,6 +144,11 @@ exits 66 'metrics: one of two files is not there' metrics prom /no/where.db "$Q_
 is "$(ls prom)" "q_$(printf %s "${Q_DB#/}" | tr -c 'A-Za-z0-9.-' _).prom" '... the other is told'
 like "$(cat prom/*)" '^q_jobs\{.*queue="bad".*state="dead".* 1$' '... with its numbers'
 
+mkdir a a/b
+qinit a/b.db; qinit a_b.db
+exits 64 '... two files of one name' metrics prom a/b.db a_b.db
+like "$(cat err)" 'a_b.db and a/b.db would both be q_a_b.db.prom' '... are told apart'
+
 # ---- dead-mans-switch ----
 
 if command -v curl >/dev/null; then
@@ -178,6 +187,7 @@ is "$(qls -d beta.db -j orders | jq -r .key)" "it's; \$(key) \"7\"" '... is one 
 qls -d beta.db --raw 1 | cmp - bytes
 ok $? '... byte for byte'
 is "$(sort -u ssh.log)" 'beta qadd -q --jsonl' '... and nothing on a command line'
+is "$(exit_of remote-add beta orders "$(printf 'k\377')" bytes)" 65 'a key that is not UTF-8'
 is "$(exit_of remote-add beta orders k </dev/null)" 65 'an empty payload'
 is "$(exit_of remote-add beta orders k nothing)" 1 'no such file'
 is "$(exit_of remote-add beta 12 k bytes)" 65 'what the other side refuses'
