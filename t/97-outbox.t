@@ -57,10 +57,13 @@ is "$(unpublished)" 0 '... goes on'
 
 # The rows are cut short, as by a full disk that sqlite3 does not tell of.
 sqlite3 app.db "INSERT INTO outbox(queue, payload) VALUES('cut', 'x'), ('cut', 'y')"
-printf '#!/bin/sh\nPATH=${PATH#*:}\nsqlite3 "$@" | head -n 1\n' >bin/sqlite3
 rm bin/qadd
-chmod +x bin/sqlite3
-exits 65 'half of the rows' env PATH="$PWD/bin:$PATH" outbox-relay
+for filter in 'head -n 0' 'head -n 1' 'sed 1d'; do
+	printf '#!/bin/sh\nPATH=${PATH#*:}\nsqlite3 "$@" | %s\n' "$filter" >bin/sqlite3
+	chmod +x bin/sqlite3
+	env PATH="$PWD/bin:$PATH" outbox-relay >out 2>err
+	like "$? $(cat err)" '^74 .*not all rows came|^65 .*1 jobs came, 2 were expected' "not all of the rows: $filter"
+done
 is "$(qls cut)" '' '... adds nothing'
 outbox-relay & outbox-relay; wait $!
 is "$? $(unpublished) $(qls cut | wc -l)" '0 0 2' 'two at once'
