@@ -447,11 +447,11 @@ prom(const char *out)
 
 /* ---- what is wrong ---- */
 
-/* What is told: first what is new to who is told, then the rest.  Each problem has a word of its own among the digests. */
+/* What is told: first what is new to who is told, then the rest.  Each problem has a line of its own among those remembered. */
 struct text { char *p; size_t n; FILE *f; };
 static struct {
-	struct text fresh, rest, digests;
-	char *before;			/* the digests of the last time; NULL: nothing is remembered */
+	struct text fresh, rest, lines;
+	char *before;			/* the lines of the last time; NULL: nothing is remembered */
 	int64_t at;			/* ... and when that was */
 	int count;
 } told;
@@ -463,15 +463,6 @@ asked_for(const char *queue)
 		if (queue != NULL && strcmp(want.queues[i], queue) == 0)
 			return true;
 	return want.nqueues == 0;
-}
-
-static uint64_t
-digest(uint64_t h, const char *s)
-{
-	do
-		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-	while (*s++ != '\0');
-	return h;
 }
 
 static void
@@ -492,17 +483,23 @@ static int
 tell(const struct problem *p, void *arg)
 {
 	const bool *marks = arg;
-	char at[WHEN_TEXT], span_[WHEN_TEXT], word[20];
+	char at[WHEN_TEXT], span_[WHEN_TEXT];
+	struct text line;
 	bool fresh;
 	FILE *f;
 
 	if (!asked_for(p->queue))
 		return Q_OK;
-	snprintf(word, sizeof word, "%016" PRIx64, digest(digest(UINT64_C(14695981039346656037), p->kind), p->name));
-	fresh = *marks && (told.before == NULL || strstr(told.before, word) == NULL);
+	text_open(&line);
+	fprintf(line.f, "\n%s ", p->kind);
+	text_show(line.f, p->name, strlen(p->name), 0);
+	putc('\n', line.f);
+	text_close(&line);
+	fresh = *marks && (told.before == NULL || strstr(told.before, line.p) == NULL);
 	f = fresh ? told.fresh.f : told.rest.f;
 	told.count++;
-	fprintf(told.digests.f, "%s ", word);
+	fputs(line.p, told.lines.f);
+	free(line.p);
 	fprintf(f, "qlate: %s%s ", fresh ? "new: " : "", p->kind);
 	text_show(f, p->name, strlen(p->name), 0);
 	fputs(": ", f);
@@ -519,11 +516,24 @@ tell(const struct problem *p, void *arg)
 	return Q_OK;
 }
 
+/* What was told and is not there any more, while something else is. */
+static void
+print_gone(void)
+{
+	for (char *line = told.before, *end, last; line != NULL && *line == '\n' && (end = strchr(line + 1, '\n')) != NULL; line = end + 1) {
+		last = end[1];
+		end[1] = '\0';
+		if (strstr(told.lines.p, line) == NULL)
+			printf("qlate: over: %s", line + 1);
+		end[1] = last;
+	}
+}
+
 /* Is this just what was told, and not long ago? */
 static bool
 told_lately(int64_t every)
 {
-	return told.before != NULL && strcmp(told.before, told.digests.p) == 0 && (told.count == 0 || (want.now >= told.at && want.now - told.at < every));
+	return told.before != NULL && strcmp(told.before, told.lines.p) == 0 && (told.count == 0 || (want.now >= told.at && want.now - told.at < every));
 }
 
 static void
@@ -547,6 +557,7 @@ _Noreturn static void
 check(const char *id, int64_t every)
 {
 	bool remembers = id != NULL && db_open(&db, self.database, DB_ONCE) == Q_OK;
+	struct text who;
 	char at[WHEN_TEXT], why[PATH_MAX + 200] = "";
 
 	if (!remembers) {
@@ -557,18 +568,25 @@ check(const char *id, int64_t every)
 		db = prog_open(DB_READ);
 	}
 	check_names();
+	text_open(&who);		/* what is wrong in other queues is not over because nobody asked */
+	fputs(id != NULL ? id : "", who.f);
+	for (int i = 0; i < want.nqueues; i++)
+		fprintf(who.f, "\n%s", want.queues[i]);
+	text_close(&who);
 	if (remembers)
-		told.before = told_last(db, id, &told.at);
+		told.before = told_last(db, who.p, &told.at);
 	text_open(&told.fresh);
 	text_open(&told.rest);
-	text_open(&told.digests);
+	text_open(&told.lines);
 	prog_check(db, alarm_all(db, want.now, tell, &remembers));
 	text_close(&told.fresh);
 	text_close(&told.rest);
-	text_close(&told.digests);
+	text_close(&told.lines);
 	if (told_lately(every) || (told.count == 0 && told.before == NULL))
 		prog_exit(told.count > 0 ? Q_NO : Q_OK);
 	fwrite(told.fresh.p, 1, told.fresh.n, stdout);
+	if (told.count > 0)
+		print_gone();
 	fwrite(told.rest.p, 1, told.rest.n, stdout);
 	if (told.count == 0)
 		printf("qlate: over: nothing is left of what was told last, at %s\n", when_text(at, told.at, false));
@@ -577,7 +595,7 @@ check(const char *id, int64_t every)
 	if (id != NULL && !remembers)
 		prog_warn("%s; until then this is not remembered, and told each time", why);
 	else if (id != NULL)
-		prog_check(db, told_now(db, id, told.digests.p, want.now));
+		prog_check(db, told_now(db, who.p, told.lines.p, want.now));
 	prog_exit(told.count > 0 ? Q_NO : Q_OK);
 }
 

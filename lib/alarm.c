@@ -141,6 +141,17 @@ tell(struct check *c, const char *kind, const char *name, const char *queue, int
 		c->rc = c->each(&p, c->arg);
 }
 
+/* Room for n things of that size; NULL: there is none, and the check fails. */
+static void *
+room(struct check *c, size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	if (p == NULL)
+		db_fail(c->db, Q_TEMP, "out of memory");
+	return p;
+}
+
 /* The least text after `last` by the statement, for the caller to free; NULL at the end. */
 static char *
 after(struct db *db, const char *sql, const char *queue, const char *last)
@@ -215,7 +226,7 @@ like(struct db *db, const char *queue)
 {
 	static char best[65];
 	const char *names[2] = { NULL, NULL };
-	char *name = strdup(""), *more;
+	char *name = strdup(""), *more;		/* a hint may fail */
 
 	best[0] = '\0';
 	for (int i = 0; i < 1000 && name != NULL && best[0] == '\0' && (more = after(db, NAMES, NULL, name)) != NULL; i++) {
@@ -574,7 +585,7 @@ points(struct stmt *s, struct point *p, int64_t now)
 static void
 counts_of(struct check *c, const char *queue, const char *type)
 {
-	struct point *p = malloc(SERIES * sizeof *p);
+	struct point *p = room(c, SERIES, sizeof *p);
 	struct stmt *s = of_queue(c, COUNTS, queue);
 	char name[SETTING_NAME + 300], look[300];
 
@@ -591,7 +602,7 @@ counts_of(struct check *c, const char *queue, const char *type)
 static void
 purges(struct check *c)
 {
-	struct point *p = malloc(SERIES * sizeof *p);
+	struct point *p = room(c, SERIES, sizeof *p);
 
 	if (p == NULL)
 		return;
@@ -641,8 +652,8 @@ interval(const int64_t *started, int n)
 static void
 source(struct check *c, const char *name)
 {
-	struct point *p = malloc(SERIES * sizeof *p);
-	int64_t *started = malloc(SERIES * sizeof *started), usual, since, every;
+	struct point *p = room(c, SERIES, sizeof *p);
+	int64_t *started = room(c, SERIES, sizeof *started), usual, since, every;
 	struct stmt *s = db_prepare(c->db, RUNS);
 	int n = 0, runs = 0, failed = 0, zeros;
 	const char *outcome, *note;
@@ -797,8 +808,12 @@ expect(struct check *c, const char *name, const char *value, int64_t set_ms)
 		w.type = (struct name){ slash + 1, strlen(slash + 1) };
 	if (when_duration(value, &dur, &why))
 		w.since_ms = c->now - dur;
-	else if (!deadlines(value, c->now, &deadline, &w.since_ms))
+	else if (!deadlines(value, c->now, &deadline, &w.since_ms)) {
+		what(c, "expected %s, of which no time can be told: its zone is not here", value);
+		next(c, "install the zones, most often as tzdata, or see TZDIR in q(7)");
+		tell(c, "ABSENT", name, name, -1);
 		return;
+	}
 	if (set_ms >= (deadline != -1 ? deadline : w.since_ms))	/* nobody expected it then */
 		return;
 	snprintf(queue, sizeof queue, "%.*s", (int)n, name);
@@ -956,7 +971,7 @@ percent(int64_t part, int64_t all)
 static void
 firsts(struct check *c)
 {
-	struct tallies *all = calloc(1, sizeof *all);
+	struct tallies *all = room(c, 1, sizeof *all);
 	struct stmt *s;
 	const char *why;
 

@@ -142,7 +142,7 @@ struct totals { struct total **v, *last; int n; int64_t upto, stored; };
 int total_read(struct db *, bool writes, struct totals *);
 void total_free(struct totals *);
 
-/* The digest of what was told last, for the caller to free, and when; NULL: nothing yet, or it failed. */
+/* What told_now() was given last for that id, for the caller to free, and when; NULL: nothing yet, or it failed. */
 char *told_last(struct db *, const char *id, int64_t *told_ms);
 /* It is being told, in a transaction of its own. */
 int told_now(struct db *, const char *id, const char *digest, int64_t now);

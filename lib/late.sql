@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS q_total(
 
 -- What --check --every told last, so that it is not told again too soon.
 CREATE TABLE IF NOT EXISTS q_told(
-  id TEXT PRIMARY KEY,                    -- of --id
-  digest TEXT NOT NULL,                   -- of which problems there were
+  id TEXT PRIMARY KEY,                    -- of --id, and a line for each queue that was asked for
+  digest TEXT NOT NULL,                   -- which problems there were, a line each
   told_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

@@ -398,6 +398,27 @@ if [ "$(id -u)" -eq 0 ] && mkdir small && mount -t tmpfs -o size=40m none small 
 	umount small
 fi
 
+# ---- what can be told by nobody but a person ----
+
+fresh
+qset 'expect.export=by 06:00 Europe/Berlin'
+Q_NOW=2026-06-09T12:00:00Z
+TZDIR=$PWD
+export TZDIR
+alarm 'the zones have gone' 'qlate: ABSENT export: expected by 06:00 Europe/Berlin, of which no time can be told: its zone is not here
+  next: install the zones, most often as tzdata, or see TZDIR in q(7)'
+unset TZDIR
+back
+if [ "$(id -u)" -eq 0 ] && setpriv --reuid=4001 --regid=4001 --clear-groups true 2>/dev/null; then
+	qbackup copy.db
+	chmod 755 .
+	chmod 644 copy.db
+	exits 77 'a copy that nobody has opened yet' setpriv --reuid=4001 --regid=4001 --clear-groups qlate -d copy.db --check
+	is "$(cat err)" "qlate: $PWD/copy.db: its log is not there, and you may not make it; next: who may write to it runs qls once" '... says what helps'
+	qls -d copy.db
+	exits 0 '... indeed' setpriv --reuid=4001 --regid=4001 --clear-groups qlate -d copy.db --check
+fi
+
 # ---- again only if it is news ----
 
 fresh
@@ -433,7 +454,14 @@ qlate: $PWD/q.db: no permission to write; check its owner and mode, and the moun
 fi
 qcancel -q "$(sql "SELECT id FROM q_job WHERE queue = 'new'")"
 exits 1 'one less' env Q_NOW=2026-06-02T13:03:00Z qlate --check --every 1h --id ops
-is "$(wc -l <out | tr -d ' ')" 3 '... is told'
+is "$(grep '^qlate' out)" 'qlate: over: DEAD new
+qlate: DEAD mail: 2 jobs are dead' '... is told, and which'
+exits 0 'of other queues' qlate --check --every 1h --id ops new
+is "$(cat out err)" '' '... nothing was told'
+exits 1 '... and what was told of all' env Q_NOW=2026-06-02T13:04:00Z qlate --check --every 1h --id ops
+is "$(cat out err)" '' '... is not over by that'
+exits 1 '... nor new' env Q_NOW=2026-06-02T13:04:00Z qlate --check --every 1h --id ops mail
+is "$(head -n 1 out)" 'qlate: new: DEAD mail: 2 jobs are dead' '... but for who asks for less'
 exits 74 'a disk that is full' sh -c 'Q_NOW=2026-06-02T15:00:00Z qlate --check --every 1h --id ops >/dev/full'
 exits 1 '... was not told' env Q_NOW=2026-06-02T15:00:01Z qlate --check --every 1h --id ops
 is "$(wc -l <out | tr -d ' ')" 3 '... and is now'

@@ -24,7 +24,7 @@ for my $file (grep { -f && !$house{basename $_} } glob "$scripts/*") {
 	is(join("\n", grep { length > 140 } split /\n/, $text), '', '... no line is too long');
 	cmp_ok($text =~ tr/\n//, '<=', 90, '... and it can be read at once');
 	system 'cp', $file, $name;
-	my $help = `./$name --help 2>&1`;
+	my $help = `env -u HOME ./$name --help 2>&1`;
 	is($?, 0, '... its copy tells how it is used');
 	is($help, join('', map { s/^# ?//r } $text =~ /\A.*\n((?:#.*\n)*)/ ? split(/^/, $1) : ()), '... by its head');
 	like($help, qr{^  SHELL=/bin/bash\n  PATH=/usr/local/bin:.*\n  Q_DB=/.*\n(?:  OUTBOX=.*\n)?  (?:[\d*/]+ +){5}.*\b$name\b}m, '... with the crontab');

@@ -45,12 +45,25 @@ is "$(qls --state pending spring | wc -l)" "$n" '... is the same audience'
 printf '%s\n' '{"to":"y@example.org","name":" ","code":"c"}' '{"to":"z@example.org","code":"c"}' >>audience.jsonl
 exits 5 'a value is blank' bulk-send check .
 is "$(grep -c 'no name' err) $(wc -l <err)" '1 2' '... told once, with the line of the script'
-exits 1 '... and a list that was changed since is not sent' bulk-send send . "$n"
+exits 5 '... and a list that was changed since is not sent' bulk-send send . "$n"
 head -n "$n" audience.jsonl >a && echo '{"to":"r1@example.org","name":"b","code":"c"}' >>a && mv a audience.jsonl
 exits 1 'an address twice, in other letters' bulk-send check .
 sed '$d' audience.jsonl >a && mv a audience.jsonl
 sed 's/off/undefined/' ../template >template
 exits 1 'a leftover of the template' bulk-send check .
+cp ../template template
+for odd in 'a\rb' 'J\374rgen'; do	# a header line of its own; Latin-1
+	sed '$d' audience.jsonl >a && printf "{\"to\":\"r$n@example.org\",\"name\":\"$odd\",\"code\":\"c\"}\n" | sed 's/\r/\\r/' >>a
+	cp audience.jsonl ../audience && mv a audience.jsonl
+	exits 1 "a name with $odd" bulk-send check .
+	like "$(cat err)" "1 are odd, such as: r$n@example.org	" '... is told'
+	mv ../audience audience.jsonl
+done
+bulk-send check . >out
+sed 's/Dear/Nearest/' ../template >template
+touch -d 2020-01-01 template
+exits 1 'another text in an older file' bulk-send send . "$n"
+like "$(cat err)" 'check comes first' '... is not what was looked at'
 sed 's/Dear/Dearest/' ../template >template
 exits 0 'another text' bulk-send check .
 exits 1 '... needs seed mails of its own' bulk-send send . "$n"

@@ -62,6 +62,25 @@ exits 64 'no such application' nightly-cleanup no.db rules
 ok $? '... is not made'
 exits 64 'a scheduled time to come' env Q_DUE=2099-01-01T00:00:00Z nightly-cleanup app.db rules
 
+# Times that are numbers: any of them is less than a text.
+app "CREATE TABLE visit(id INTEGER PRIMARY KEY, at, session REFERENCES session(id), deleted_at);
+    INSERT INTO visit(at) VALUES(unixepoch()), (unixepoch() - 9000000)"
+rule "visits visit 30 150 at < :cutoff"
+exits 1 'a time that is a number' nightly-cleanup app.db rules
+like "$(cat err)" '^nightly-cleanup: visits: 2 rows match whatever the cutoff is;' '... is told'
+rule "visits visit 30 150 at < unixepoch(:cutoff)"
+exits 0 '... and compared as one' nightly-cleanup app.db rules
+is "$(app 'SELECT group_concat(id) FROM visit WHERE deleted_at IS NOT NULL')" 2 '... it is what it says'
+
+# What others point at stays, if the table says so.
+app "INSERT INTO session(id, kind, last_seen, deleted_at) VALUES(7777, 'bound', '2026-01-01', '2026-01-01'); INSERT INTO visit(at, session) VALUES(1, 7777)"
+rule "bound session 30 150 kind = 'bound' AND last_seen < :cutoff"
+exits 1 'a foreign key' nightly-cleanup app.db rules
+is "$(app "SELECT count(*), (SELECT count(*) FROM cleanup_audit WHERE rule = 'bound') FROM session WHERE id = 7777")" '1|0' '... is obeyed'
+app 'DELETE FROM visit; DELETE FROM session WHERE id = 7777'
+exits 1 'a time that is none' env Q_DUE=noon nightly-cleanup app.db rules
+exits 1 'days of grace that are none' env GRACE_DAYS=7d nightly-cleanup app.db rules
+
 # Killed after the first batch, and run again: the same cutoff, so the same rows.
 app "INSERT INTO session(kind, last_seen) SELECT 'trial', '2026-03-01 00:00:' || printf('%02d', value % 60) FROM generate_series(1, 100)"
 rule "trials session 30 150 kind = 'trial' AND last_seen < :cutoff"

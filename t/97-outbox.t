@@ -39,24 +39,31 @@ exits 0 'nine minutes are not long' outbox-relay --check
 sqlite3 app.db "UPDATE outbox SET created_at = datetime('now', '-11 minutes') WHERE payload = 'a'"
 exits 1 'stopped for ten minutes: the check fires' outbox-relay --check
 like "$(cat out)" '^outbox: 1 rows are not published, the oldest for 66[0-9] s' '... with count and age'
+sqlite3 app.db "UPDATE outbox SET created_at = 'soon' WHERE payload = 'a'"
+exits 1 'a time that is none' outbox-relay --check
+like "$(cat out)" 'created_at is no time' '... is told'
 exits 1 'too many rows' env MAX_ROWS=0 MAX_AGE=9999 outbox-relay --check
 
-# A row that cannot be a job holds up its batch, and is named.
-sqlite3 app.db "INSERT INTO outbox(queue, payload) VALUES('12', 'x')"
-exits 65 'a bad queue name' outbox-relay
-like "$(cat err)" "^qadd: stdin:2: .*'12'" '... is told'
-like "$(cat err)" '^outbox-relay: line [0-9]+: exit status 65$' '... with the line of the script'
-is "$(unpublished)" 2 '... and nothing is marked'
-sqlite3 app.db "DELETE FROM outbox WHERE queue = '12'"
+# Rows that cannot be jobs are named, and hold up no other.
+sqlite3 app.db "INSERT INTO outbox(id, queue, payload) VALUES(-4, 'mail', ''), (-3, '12', 'x'), (-2, 'mail', CAST(x'ff' AS text)), (-1, 'mail', x'fe');
+    INSERT INTO outbox(queue, payload) SELECT 'behind', value FROM generate_series(1, 1000)"
+exits 65 'rows that cannot be jobs' outbox-relay
+is "$(sed 's/;.*//' err)" "$(printf 'outbox-relay: %s\n' 'row -4: the payload is empty' "row -3: bad queue name '12'" \
+    'row -2: not UTF-8 at byte 55' 'rows that cannot be jobs: 4')" '... are told, the first of them by name'
+is "$(unpublished) $(qls behind | wc -l)" '4 1000' '... and the others go on'
+sqlite3 app.db "DELETE FROM outbox WHERE id < 0"
 exits 0 'mended' outbox-relay
 is "$(unpublished)" 0 '... goes on'
 
 # The rows are cut short, as by a full disk that sqlite3 does not tell of.
 sqlite3 app.db "INSERT INTO outbox(queue, payload) VALUES('cut', 'x'), ('cut', 'y')"
-printf '#!/bin/sh\nPATH=${PATH#*:}\nsqlite3 "$@" | head -n 1\n' >bin/sqlite3
 rm bin/qadd
-chmod +x bin/sqlite3
-exits 65 'half of the rows' env PATH="$PWD/bin:$PATH" outbox-relay
+for filter in 'head -n 0' 'head -n 1' 'sed 1d'; do
+	printf '#!/bin/sh\nPATH=${PATH#*:}\nsqlite3 "$@" | %s\n' "$filter" >bin/sqlite3
+	chmod +x bin/sqlite3
+	env PATH="$PWD/bin:$PATH" outbox-relay >out 2>err
+	like "$? $(cat err)" '^74 .*not all rows came|^65 .*1 jobs came, 2 were expected' "not all of the rows: $filter"
+done
 is "$(qls cut)" '' '... adds nothing'
 outbox-relay & outbox-relay; wait $!
 is "$? $(unpublished) $(qls cut | wc -l)" '0 0 2' 'two at once'

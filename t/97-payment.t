@@ -78,8 +78,25 @@ work
 is "$(qls -j -k b-2/1 --state all charge | jq -r .result)" 'already paid' 'paid, not told: the handler looks'
 is "$(wc -l <charged)" "$before" '... and charges nothing'
 
+# Who should tell the state is silent: that is no "paid".
+cp STATE state
+printf '#!/bin/sh\n' >STATE
+for d in 1 3 5; do
+	export Q_NOW=2028-03-0${d}T07:00:00Z
+	exits 0 "no state on day $d" work
+	is "$(sql "SELECT state FROM q_job WHERE key = 'f-1/$d'")" failed '... is a failure'
+	[ "$d" != 1 ] || like "$(qls -j -k f-1/1 charge | jq -r .reason)" "^STATE printed '', which" '... with its reason'
+	cp state STATE
+	export Q_NOW=2028-03-0${d}T09:00:00Z
+	work
+	printf '#!/bin/sh\n' >STATE
+done
+printf '%s' '{"payload":{"invoice":"f-1","day":7,"last":true}}' >record
+exits 1 '... and nothing is given up' payment-retry give-up <record
+cp state STATE
+
 # Never paid.
-export Q_NOW=2028-03-07T12:00:00Z
+export Q_NOW=2028-03-07T07:00:00Z
 exits 1 'the last try' work
 is "$(sql "SELECT key, state FROM q_job WHERE queue = 'charge' AND entity = 'f-1' ORDER BY key")" "$(printf '%s\n' 'f-1/1|done' 'f-1/3|done' 'f-1/5|done' 'f-1/7|dead')" \
     '... is dead, with the reason'
@@ -88,6 +105,21 @@ is "$(cat marked)" f-1 '... is marked'
 printf '%s' '{"payload":{"invoice":"f-1","day":3,"last":false}}' >record
 exits 0 'one that was not the last' payment-retry give-up <record
 is "$(cat marked)" f-1 '... is not'
+
+# The worker stood still for days, and comes back at night.
+before=$(wc -l <charged)
+failed l-1 UTC 2028-03-08T00:00:00Z >one
+Q_NOW=2028-03-08T01:00:00Z payment-retry schedule one
+export Q_NOW=2028-03-12T03:00:00Z
+exits 0 'after an outage' work
+is "$(qls -j -k l-1/1 --state all charge | jq -r .result)" 'missed: the next is due, too' '... what the next makes up for is left out'
+is "$(qls -j -k l-1/3 charge | jq -r '.state + " " + .due_at' | cut -c -20)" 'pending 2028-03-12T1' '... and that waits for its hour'
+is "$(wc -l <charged)" "$before" '... nobody is charged at night'
+export Q_NOW=2028-03-12T12:00:00Z
+exits 0 '... by day' work
+is "$(tail -n 1 charged)" charge:l-1/3 '... one is'
+is "$(wc -l <charged)" $((before + 1)) '... once'
+qcancel -q -e l-1 charge
 
 # Nobody knows whether it happened.
 printf '#!/bin/sh\nexit 69\n' >CHARGE

@@ -29,6 +29,8 @@ exits 77 'the credential has died' sync-api orders.json ./import
 like "$(cat err)" '401' '... is told'
 is "$(sql 'SELECT cursor FROM q_poll')" "$cursor" '... the cursor is where it was'
 is "$(tail -n 1 imported)" left '... and what was there is worked on'
+sed 's/, "queue": "orders"//' orders.json >aimless.json
+is "$(exit_of sync-api aimless.json ./import) $(cat err)" '78 sync-api: aimless.json: no "queue" in it; see qpoll(5)' 'a source without a queue'
 (umask 077; echo newer >token)
 exits 0 'mended' sync-api orders.json ./import
 is "$(tail -n 1 imported)" c '... nothing is missing'
@@ -49,11 +51,15 @@ is "$(qls past | wc -l) $(qbackfill --status past.json | grep -c done)" '4 1' '.
 printf 'From: ana@example.org\r\nMessage-ID:\r\n <one@example.org>\r\nSubject: $(rm -rf /) \303\244\r\n\r\nMessage-Id: <no>\r\n\000' >mail
 exits 0 'mail-to-queue' mail-to-queue tickets <mail
 exits 0 'the same mail again' mail-to-queue tickets <mail
-is "$(qls -j tickets | jq -r .key)" '<one@example.org>' '... is one job'
+is "$(qls -j tickets | jq -r .key | cut -d / -f 1)" '<one@example.org>' '... is one job'
 qls --raw "$(qls tickets | cut -f 1)" | cmp - mail
 ok $? '... byte for byte'
 printf 'From: x\n\nMessage-Id: <body@example.org>\n' | mail-to-queue tickets
 like "$(qls -j tickets | jq -r .key | sed -n 2p)" '^[0-9a-f]{64}$' 'no Message-ID: a digest'
+printf 'Message-ID: <same@example.org>\n\nhal' | mail-to-queue tickets
+printf 'Received: again\nMessage-ID: <same@example.org>\n\nhalf and half\n' | mail-to-queue tickets
+is "$(qls -j tickets | jq -r .payload | grep -c '^hal')" 2 'half a mail, or another one of that id, does not take its place'
+is "$(exit_of mail-to-queue 't ickets' <mail)" 75 'a name that no queue has is no fault of the sender'
 is "$(exit_of mail-to-queue tickets </dev/null)" 65 'an empty mail is refused for good'
 is "$(head -c 1100000 /dev/zero | exit_of mail-to-queue tickets)" 65 '... and one that is too large'
 is "$(Q_DB=/nowhere exit_of mail-to-queue tickets <mail)" 75 'no queue: the mail server keeps it'
@@ -99,6 +105,9 @@ is "$?" 137 'if one of them is killed'
 none_alive
 ok $? '... the other ends'
 
+echo 'trap '\''[[ $BASH_COMMAND != "hook=\$!" ]] || kill $$'\'' DEBUG' >early
+exits 0 'TERM before both are there' env -u Q_NOW BASH_ENV="$PWD/early" timeout -s KILL 30 webhook-to-worker hooks unix:hook.sock pushes ./on-push
+
 # ---- undo-send ----
 
 echo '{"to":"ana"}' >mail.json
@@ -140,6 +149,11 @@ exits 66 'metrics: one of two files is not there' metrics prom /no/where.db "$Q_
 is "$(ls prom)" "q_$(printf %s "${Q_DB#/}" | tr -c 'A-Za-z0-9.-' _).prom" '... the other is told'
 like "$(cat prom/*)" '^q_jobs\{.*queue="bad".*state="dead".* 1$' '... with its numbers'
 
+mkdir a a/b
+qinit a/b.db; qinit a_b.db
+exits 64 '... two files of one name' metrics prom a/b.db a_b.db
+like "$(cat err)" 'a_b.db and a/b.db would both be q_a_b.db.prom' '... are told apart'
+
 # ---- dead-mans-switch ----
 
 if command -v curl >/dev/null; then
@@ -178,6 +192,7 @@ is "$(qls -d beta.db -j orders | jq -r .key)" "it's; \$(key) \"7\"" '... is one 
 qls -d beta.db --raw 1 | cmp - bytes
 ok $? '... byte for byte'
 is "$(sort -u ssh.log)" 'beta qadd -q --jsonl' '... and nothing on a command line'
+is "$(exit_of remote-add beta orders "$(printf 'k\377')" bytes)" 65 'a key that is not UTF-8'
 is "$(exit_of remote-add beta orders k </dev/null)" 65 'an empty payload'
 is "$(exit_of remote-add beta orders k nothing)" 1 'no such file'
 is "$(exit_of remote-add beta 12 k bytes)" 65 'what the other side refuses'
