@@ -216,8 +216,6 @@ fail_sqlite(struct db *db, int rc)
 		if (may_write(db))	/* so it is not permission; but what it was, SQLite does not always know */
 			return db_fail(db, Q_TEMP, "%s: cannot be opened now: %s; see ulimit -n and the disk", path,
 			    err != 0 ? strerror(err) : sqlite3_errstr(rc));
-		if ((rc & 0xff) == SQLITE_READONLY && db->mode == DB_READ)	/* after a copy was brought back, say */
-			return db_fail(db, Q_PERM, "%s: its log is not there, and you may not make it; next: who may write to it runs qls once", path);
 		/* fall through */
 	case SQLITE_PERM:
 	case SQLITE_AUTH:

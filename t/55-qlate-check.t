@@ -414,7 +414,7 @@ if [ "$(id -u)" -eq 0 ] && setpriv --reuid=4001 --regid=4001 --clear-groups true
 	chmod 755 .
 	chmod 644 copy.db
 	exits 77 'a copy that nobody has opened yet' setpriv --reuid=4001 --regid=4001 --clear-groups qlate -d copy.db --check
-	is "$(cat err)" "qlate: $PWD/copy.db: its log is not there, and you may not make it; next: who may write to it runs qls once" '... says what helps'
+	is "$(cat err)" "qlate: $PWD/copy.db-wal: not there, and you may not make it; next: qinit '$PWD/copy.db', by somebody who may write to it" '... says what helps'
 	qls -d copy.db
 	exits 0 '... indeed' setpriv --reuid=4001 --regid=4001 --clear-groups qlate -d copy.db --check
 fi
