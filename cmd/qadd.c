@@ -28,6 +28,7 @@ static const char HELP[] =
 "  --attempts, --window, --backoff   retry policy (20, none, 5s..10m)\n"
 "  --lines, -0, --jsonl   a job a line, a NUL-ended record, a JSON record\n"
 "  --batch N, --expect N  commit every N; refuse any other number of jobs\n"
+"  --empty, --check-json  take an empty payload; refuse what is not JSON\n"
 "  -n, -j, -q        show and add nothing; ids as JSON; no output\n"
 "Exit: 0 added or known, 65 bad data (nothing added), 74 disk or output.\n";
 

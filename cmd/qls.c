@@ -23,6 +23,7 @@ static const char HELP[] =
 "  --older-than, --newer-than DUR   by the time of adding\n"
 "  --reason TEXT   the last reason has this text in it\n"
 "  --limit N       at most N (default: 20 on a terminal, else all)\n"
+"  --counts        how many jobs are in each state, by queue\n"
 "  --exists        no output; exit 1 if there is none\n"
 "  -j, --json      job records, one a line\n"
 "Piped: fields parted by tabs, no head.\n"

@@ -90,6 +90,8 @@ for my $prog (@progs) {
 	    "$prog: each letter has a long name");
 	is(join(' ', grep { my $o = $_; !grep { (split / /)[1] eq $o } keys %takes } $rest =~ /(?<![\w-])--([a-z][a-z-]*)/g), '',
 	    "$prog: the help names no other option");
+	is(join(' ', grep { my ($l, $long) = split / /; $rest !~ /(?<![\w-])--$long\b/ && ($l eq '' || $rest !~ /(?<![\w-])-$l\b/) }
+	    grep { !/^[hV] / } sort keys %takes), '', '... and tells of each');
 
 	is(join(' ', sort split ' ', $completed{$prog}), join(' ', sort map { my ($l, $long, $has) = split / /; ($l ne '' ? "-$l," : '') . "--$long" . ($has ? '=' : '') }
 	    grep { !/ (?:help|version|database) / } keys %takes), '... and the shells complete them');
