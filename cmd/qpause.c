@@ -113,8 +113,15 @@ static _Noreturn void
 go_on(const char *queue)
 {
 	struct left left = { .all = false };
+	struct setting set = { .kind = "queue", .field = "paused" };
+	const char *reason;
+	int64_t since_ms;
+	bool known = true;
 
+	snprintf(set.name, sizeof set.name, "%s", queue);
 	prog_check(db, db_begin(db, false));
+	if (*queue != '\0' && setting_get(db, &set, &reason, &since_ms) == Q_NO)
+		job_queue_known(db, queue, &known);
 	setting_pause(db, queue, NULL, prog_now());
 	setting_each(db, count, &left);
 	if (db_status(db) != Q_OK)
@@ -125,6 +132,8 @@ go_on(const char *queue)
 		prog_warn("all queues are still paused; qpause -r --all lets them go on");
 	else if (*queue == '\0' && left.queues > 0)
 		prog_warn("queues that are still paused by themselves: %d; qpause lists them", left.queues);
+	else if (!known)
+		prog_warn("no jobs in queue '%s', and it was not paused; qpause lists what is", queue);
 	prog_exit(Q_OK);
 }
 

@@ -46,7 +46,7 @@ is "$(qpause)" "$(printf 'mail\t%s\t' $T0)" '... which is so'
 exits 0 'the last one goes on' qpause -r mail
 said '' silent
 is "$(rows)" '' '... nothing is paused'
-for args in '-r mail' '-r other' '-r --all' '-ra' '--resume -a'; do
+for args in '-r mail' '-r --all' '-ra' '--resume -a'; do
 	# shellcheck disable=SC2086 # words
 	exits 0 "qpause $args, and nothing is paused" qpause $args
 	said '' silent
@@ -117,6 +117,8 @@ exits 0 '... again' qpause mial 'again'
 said "qpause: no jobs in queue 'mial' yet; it is paused all the same"
 exits 0 '... goes on' qpause -r mial
 said '' silent
+exits 0 '... a name that was not paused, either' qpause -r mial
+said "qpause: no jobs in queue 'mial', and it was not paused; qpause lists what is"
 qadd -q pending x
 qadd -q --in 9d delayed x
 qadd -q claimed x && qclaim claimed >/dev/null

@@ -30,6 +30,8 @@ exits 0 'check' bulk-send check .
 like "$(cat out)" "^$n mails\$" '... counts'
 is "$(jq -r '.payload.text' mails.jsonl | sed -n 2p)" 'your code is "c1". 100% {off}' '... and writes what would be sent'
 is "$(qls)" '' '... and adds nothing'
+exits 0 'progress of nothing' bulk-send progress .
+is "$(cat out)" 'nothing was added yet' '... is told'
 exits 1 'send before the seed mails' bulk-send send . "$n"
 like "$(cat err)" '0 of 1 seed mails are done' '... says why'
 exits 0 'seed' bulk-send seed .

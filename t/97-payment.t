@@ -91,7 +91,9 @@ for d in 1 3 5; do
 	work
 	printf '#!/bin/sh\n' >STATE
 done
-printf '%s' '{"payload":{"invoice":"f-1","day":7,"last":true}}' >record
+printf '%s' '{"reason":"no network","payload":{"invoice":"f-1","day":7,"last":true}}' >record
+exits 65 'what died of a failure is not given up' payment-retry give-up <record
+printf '%s' '{"reason":"declined: no; that was the last","payload":{"invoice":"f-1","day":7,"last":true}}' >record
 exits 1 '... and nothing is given up' payment-retry give-up <record
 cp state STATE
 
@@ -101,7 +103,7 @@ exits 1 'the last try' work
 is "$(sql "SELECT key, state FROM q_job WHERE queue = 'charge' AND entity = 'f-1' ORDER BY key")" "$(printf '%s\n' 'f-1/1|done' 'f-1/3|done' 'f-1/5|done' 'f-1/7|dead')" \
     '... is dead, with the reason'
 exits 0 'give up' qwork uncollectible -- payment-retry give-up
-is "$(cat marked)" f-1 '... is marked'
+is "$(cat marked)" f-1 '... is marked, once, and nothing before'
 printf '%s' '{"payload":{"invoice":"f-1","day":3,"last":false}}' >record
 exits 0 'one that was not the last' payment-retry give-up <record
 is "$(cat marked)" f-1 '... is not'

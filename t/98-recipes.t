@@ -137,6 +137,7 @@ is "$(sed -n 1p report)" 'To: a@example.com,b@example.com' '... to several'
 like "$(cat report)" '^Subject: q on .*DEAD bad' '... the subject says it'
 like "$(cat report)" '1 bad	it is broken' '... and the reasons follow'
 rm report
+is "$(report-mail | head -n 1 | cut -d ' ' -f 1)" Subject: 'to nobody: it is printed'
 exits 66 'when it fails half way' env Q_DB=/nowhere report-mail ops@example.com
 [ ! -e report ]
 ok $? '... nothing is sent'
