@@ -48,6 +48,8 @@ static const char FAILED[] = "SELECT job, reason FROM q_attempt WHERE id = :id";
 static const char ENDED[] = "SELECT n FROM q_count WHERE queue = :queue AND state > 'cancelled' LIMIT 1";
 static const char RETRIED[] = "SELECT 1 FROM q_job WHERE queue = :queue AND state = 'failed' LIMIT 1";
 static const char HELD[] = "SELECT 1 FROM q_job WHERE queue = :queue AND lease_ms IS NOT NULL LIMIT 1";
+static const char PUT_BACK[] =
+	"SELECT 1 FROM (SELECT fence FROM q_job WHERE queue = :queue AND ready_ms IS NOT NULL LIMIT 1000) WHERE fence > 0 LIMIT 1";
 static const char EXPECTED[] =
 	"SELECT 1 FROM q_setting WHERE kind = 'expect' AND name = :queue\n"
 	"UNION ALL SELECT 1 FROM q_setting WHERE kind = 'expect' AND name > :queue || '/' AND name < :queue || '0'\n"
@@ -204,14 +206,14 @@ dead(struct check *c, const char *queue)
 
 /* ---- due and not started ---- */
 
-/* That something ended, waits for a retry or is claimed shows that somebody claimed. */
+/* That something ended, waits for a retry, is claimed, or was claimed and put off or released, shows that somebody claimed. */
 static bool
 ever_claimed(struct check *c, const char *queue)
 {
-	static const char *const SIGNS[] = { ENDED, RETRIED, HELD };
+	static const char *const SIGNS[] = { ENDED, RETRIED, HELD, PUT_BACK };
 	bool ever = false;
 
-	for (int i = 0; i < 3 && !ever; i++) {
+	for (int i = 0; i < 4 && !ever; i++) {
 		struct stmt *s = of_queue(c, SIGNS[i], queue);
 
 		ever = db_step(s) == 1;
@@ -307,7 +309,7 @@ waits(struct check *c, const struct report *r)
 {
 	char span[WHEN_TEXT], why[400];
 	const char *near;
-	bool nobody = r->oldest_ms >= NOBODY_MS && !r->paused && !ever_claimed(c, r->queue);
+	bool nobody = r->oldest_ms >= NOBODY_MS && !r->paused && r->started_ms == INT64_MIN && !ever_claimed(c, r->queue);
 
 	if (r->waiting == 0 || (!nobody && (r->oldest_ms < STALE_MS || r->slo.target_ms != -1)))
 		return;

@@ -120,6 +120,19 @@ at 2026-06-02T12:20:00Z
 quiet '... and fails: it is no unknown queue'
 back
 
+fresh
+qadd -q mail x
+qclaim mail | claim_of | qfail --defer 2h -
+at 2026-06-02T14:03:00Z
+quiet 'a job whose only claim put it off: somebody claimed'
+fresh
+back
+seq 1100 | qadd -q --lines mail
+qclaim mail | claim_of | qfail --defer 1m -
+at 2026-06-02T12:04:00Z
+quiet '... also before a backlog'
+back
+
 # ---- leases that are over ----
 
 fresh
