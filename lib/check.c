@@ -210,7 +210,7 @@ files(struct look *l)
 			continue;
 		if (!S_ISREG(side.st_mode))
 			bad(l, "files", false, "end all programs and move it away", "%s is no regular file", name);
-		else if (side.st_gid != st.st_gid || ((side.st_mode ^ st.st_mode) & 0664) != 0 ||
+		else if ((side.st_gid != st.st_gid && (st.st_mode & 0060) != 0) || ((side.st_mode ^ st.st_mode) & 0664) != 0 ||
 		    (side.st_uid != st.st_uid && (st.st_mode & 0060) != 0060))
 			bad(l, "files", false, mend(next, name, &st, &side), "%s has owner %ju:%ju and mode %04o, the file %ju:%ju and %04o, so not all who use one can use the other",
 			    name, (uintmax_t)side.st_uid, (uintmax_t)side.st_gid, side.st_mode & 07777,

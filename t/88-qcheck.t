@@ -171,6 +171,14 @@ chmod 644 q.db-wal
 ids=$(stat -c %u:%g q.db)
 problems 'a log with another mode' "files: $PWD/q.db-wal has owner $ids and mode 0644, the file $ids and 0600, so not all who use one can use the other; next: chmod 0600 '$PWD/q.db-wal'"
 cp_good
+qadd -q mail x
+if [ "$(id -u)" = 0 ]; then
+	chgrp 1 q.db-reserve
+	problems 'a reserve of another group, where no group has a right' ''
+	chmod 660 q.db q.db-*
+	problems '... and where one has' "files: $PWD/q.db-reserve has owner 0:1 and mode 0660, the file $ids and 0660, so not all who use one can use the other; next: chown $ids '$PWD/q.db-reserve'"
+fi
+cp_good
 chmod 666 q.db*
 problems 'a file for everybody' "files: everybody may write to it (mode 0666); next: chmod o-w '$PWD/q.db'*"
 cp_good
