@@ -108,7 +108,7 @@ http_url(const char *url, bool insecure, const char **why)
 	else if (skip == 0)
 		*why = "not a URL: write https://HOST/PATH";
 	else if (skip == 7 && !insecure)
-		*why = "http is not allowed: everybody on the way could read and change it";
+		*why = "http is not allowed: everybody on the way could read and change it; if that is meant: insecure_http of qpoll(5), --insecure-http of qcall(1)";
 	else if (memchr(url + skip, '@', strcspn(url + skip, "/?#")) != NULL)
 		*why = "no user name or password in a URL";
 	else if (strchr("/?#", url[skip]) != NULL)	/* libcurl overlooks a slash too many */

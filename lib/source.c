@@ -474,7 +474,7 @@ check_whole(struct source *s, struct fault *f)
 
 	for (size_t i = 0; i < sizeof NEEDED / sizeof *NEEDED; i++)
 		if (json_object_get(s->root, NEEDED[i]) == NULL)
-			return bad(f, Q_CONFIG, NULL, "\"%s\" is missing", NEEDED[i]);
+			return bad(f, Q_CONFIG, NULL, "\"%s\" is missing; see man 5 qpoll", NEEDED[i]);
 	if (!text_queue(s->name))
 		return bad(f, Q_CONFIG, "name", "'%s' is not a name; a name is 1 to 64 of A-Z a-z 0-9 . _ -", s->name);
 	if (s->queue != NULL && !text_queue(s->queue))

@@ -122,7 +122,7 @@ url|HTTPS://API.EXAMPLE.COM/ -> ok
 url|https://[::1]:8443/ -> ok
 url|https://api.example.com/a@b?c@d -> ok
 url|http://api.example.com/|http -> ok
-url|http://api.example.com/ -> error: http is not allowed: everybody on the way could read and change it
+url|http://api.example.com/ -> error: http is not allowed: everybody on the way could read and change it; if that is meant: insecure_http of qpoll(5), --insecure-http of qcall(1)
 url|file:///etc/passwd|http -> error: not a URL: write https://HOST/PATH
 url|ftp://api.example.com/ -> error: not a URL: write https://HOST/PATH
 url|api.example.com/a -> error: not a URL: write https://HOST/PATH
@@ -562,7 +562,7 @@ unlink 'requests';
 is(why('-H', "X-A: b\r\nX-B: c", '/ok'), "BASE/ok: a header's value has a control byte", 'a line break in a header');
 is(why('-H', "X A: b", '/ok'), "BASE/ok: a header's name has other bytes than letters, digits and -", 'a blank in its name');
 is(why('-m', "GET /x HTTP/1.1\r\nX:", '/ok'), 'BASE/ok: no method is called that', 'a line break in the method');
-is(run($unit, 'ask', "$base/ok"), "REFUSED 0 wait -1 date -1 remaining -1 url $base/ok len 0\nwhy $base/ok: http is not allowed: everybody on the way could read and change it\n", 'http');
+is(run($unit, 'ask', "$base/ok"), "REFUSED 0 wait -1 date -1 remaining -1 url $base/ok len 0\nwhy $base/ok: http is not allowed: everybody on the way could read and change it; if that is meant: insecure_http of qpoll(5), --insecure-http of qcall(1)\n", 'http');
 is(why("http://me:s3cret\@127.0.0.1:$port/ok"), '(no URL): no user name or password in a URL', 'a user in the URL');
 is(why('file:///etc/passwd'), '(no URL): not a URL: write https://HOST/PATH', 'a file');
 is(slurp('requests'), '', '... of all these nothing is sent');
