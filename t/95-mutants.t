@@ -5,7 +5,7 @@
 [ -x "$t/fuzz/mutants" ] || skip_all 't/fuzz/mutants is not built'
 
 exits 0 'damaged in many ways' env MUTANTS="${MUTANTS:-15}" SEED="${SEED:-$$}" "$t/fuzz/mutate"
-like "$(cat out)" ' runs: [0-9]* answered, [1-9][0-9]* called it damaged, .*; faults: 0$' '... and borne'
+like "$(cat out)" ' runs: [0-9]* answered, [0-9]* called it damaged, .*; faults: 0$' '... and borne'
 sed 's/^/# /' out err
 
 # What was found.
