@@ -522,13 +522,13 @@ row_hook() {
 # PROGRAM N: a line of hook, N events a sender
 hook_round() {
 	fresh hook.db
+	rm -f port
 	"$1" -q -d hook.db -L 127.0.0.1:0 hooks >port &
 	holder=$!
 	while [ ! -s port ]; do sleep 0.1; done
 	./hook "$(sed 's/.*://' port)" /gh 'a secret of the bench' 32 "$2" 2048 1000
 	kill "$holder"
 	wait "$holder" || :
-	rm port
 	holder=
 }
 
