@@ -31,8 +31,7 @@ static const char PUT[] =
 	"        set_ms = CASE field WHEN 'paused' THEN set_ms ELSE excluded.set_ms END\n"
 	" WHERE value <> excluded.value OR number IS NOT excluded.number";
 static const char UNSET[] = "DELETE FROM q_setting WHERE kind = :kind AND name = :name AND field = :field";
-static const char OF_QUEUE[] =
-	"SELECT name, field, value FROM q_setting WHERE kind = 'queue' AND name IN ('', :queue)";
+static const char OF_QUEUE[] = "SELECT field, value FROM q_setting WHERE kind = 'queue' AND name = :name";
 
 static struct {			/* what setting_queue() read last, in which transaction */
 	const struct db *db;
@@ -463,13 +462,16 @@ setting_queue(struct db *db, const char *queue)
 		return q;
 	*q = (struct queue_set){ .concurrency = -1, .age_ms = -1, .attempts = -1, .base_ms = -1, .cap_ms = -1,
 	    .window_ms = -1, .keys_ms = INT64_MAX, .keep_ms = SETTING_KEEP_MS };
-	s = db_prepare(db, OF_QUEUE);
-	db_text(s, ":queue", queue);
-	while (db_step(s) == 1)
-		if (strcmp(db_col_text(s, 1), "paused") == 0)
-			q->paused = true;
-		else if (*db_col_text(s, 0) != '\0')
-			take_field(q, db_col_text(s, 1), db_col_text(s, 2));
+	/* Every queue, which can only be paused, and this one: in turn, since IN would build a b-tree each time. */
+	for (int own = 0; own <= 1; own++) {
+		s = db_prepare(db, OF_QUEUE);
+		db_text(s, ":name", own ? queue : "");
+		while (db_step(s) == 1)
+			if (strcmp(db_col_text(s, 0), "paused") == 0)
+				q->paused = true;
+			else if (own)
+				take_field(q, db_col_text(s, 0), db_col_text(s, 1));
+	}
 	last.db = db;
 	last.turn = turn;
 	snprintf(last.queue, sizeof last.queue, "%s", queue);
