@@ -4,7 +4,7 @@
 . "${0%/*}/lib.sh"
 unset Q_NOW
 
-kills=${KILLS:-120} ops=${OPS:-1500} progs=${PROGS:-200} stops=${STOPS:-30} broken=${BROKEN:-600} seed=${SEED:-$$}
+kills=${KILLS:-80} ops=${OPS:-1200} progs=${PROGS:-200} stops=${STOPS:-30} broken=${BROKEN:-600} seed=${SEED:-$$}
 echo "# SEED=$seed"
 client=$t/storm/client outbox=
 

@@ -4,7 +4,7 @@
 . "${0%/*}/lib.sh"
 unset Q_NOW
 
-progs=${PROGS:-240} seed=${SEED:-$$}
+progs=${PROGS:-160} seed=${SEED:-$$}
 echo "# SEED=$seed"
 fresh() { rm -rf q.db* h; qinit; mkdir h; }
 

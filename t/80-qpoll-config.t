@@ -106,8 +106,8 @@ file '{"name":"s",
 file '{"name":"s",
 "name":"t"}' 'a member twice' ":2: is not JSON: duplicate object key near '\"name\"'"
 file '[]' 'no object' ': is not a JSON object'
-file '{}' 'nothing in it' ': "name" is missing'
-file '{"name":"s"}' 'no url' ': "url" is missing'
+file '{}' 'nothing in it' ': "name" is missing; see man 5 qpoll'
+file '{"name":"s"}' 'no url' ': "url" is missing; see man 5 qpoll'
 exits 78 'a folder' qpoll sub
 is "$(cat err)" 'qpoll: sub: Is a directory' '... says so'
 head -c 1048577 /dev/zero | tr '\0' ' ' >f.json
@@ -160,7 +160,7 @@ file "$(sed 's/{cursor}/{cursr}/; s/"query":{/&\n/' good.json)" 'a placeholder t
 file "$(sed 's/{cursor}/x/; s/"order":"asc","query"/\n&/' good.json)" 'a query without the cursor' ':2: "order": asc: nothing in "query" or "body" asks from the {cursor} on'
 file "$(sed 's/"start":"all",//' good.json)" 'no start' ': "start" is missing: a value to begin with, "all", or "newest"'
 file "$(sed 's/"cursor":"[^"]*",//' good.json)" 'no cursor' ': "cursor" is missing, the pointer to the value in an item that grows; a list without one is "order": "any"'
-file "$(sed 's/"insecure_http":true,//; s/"url"/\n&/' good.json)" 'http without permission' ':2: "url": http is not allowed: everybody on the way could read and change it'
+file "$(sed 's/"insecure_http":true,//; s/"url"/\n&/' good.json)" 'http without permission' ':2: "url": http is not allowed: everybody on the way could read and change it; if that is meant: insecure_http of qpoll(5), --insecure-http of qcall(1)'
 file "$(sed 's/"queue":"in",//' good.json)" 'no queue' ': "queue" is missing, where the items go; or give a command'
 file "$(sed 's/"order":"asc",/"zone":"Europe\/Berlin",/' good.json)" 'a zone by name' ': "zone" is not UTC or an offset such as +02:00'
 file "$(sed 's/"order":"asc",/"cursor_format":"%Y",/' good.json)" 'a format without a day' ': "cursor_format" is not s, ms, us, or a text with %Y %m %d, and %H %M %S %L as needed'
