@@ -222,7 +222,7 @@ free_now(struct db *db, struct rate_user *u, const struct limits *l, int64_t boo
 {
 	static const struct job_want NOBODY = { .worker = NULL };
 	int64_t burst = l->rate.burst, need = 1, end;
-	bool yes, more;
+	bool yes, more = false;
 
 	if (u->reserve > 0 && l->rate.period_us > 0)
 		need += u->reserve < burst ? u->reserve : burst - 1;
