@@ -13,7 +13,7 @@ ZSHDIR = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 # Before the name of each program and page, so that two copies can live together.
 PROGPREFIX =
 # Tests at a time: some of them wait for the disk.
-JOBS := $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))))
+PARALLEL := $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))))
 
 WARN = -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wformat=2
 LIBS_CFLAGS := $(shell pkg-config --cflags sqlite3 jansson 2>/dev/null)
@@ -85,7 +85,7 @@ BUILT := $(FLAGS) $(LINK) $(STATIC) $(LIBS)
 TESTS = t/*.t
 PROVE = prove
 check: all $(UNIT)
-	PATH="$(CURDIR)/cmd:$$PATH" LC_ALL=C $(PROVE) -j$(JOBS) $(TESTS)
+	PATH="$(CURDIR)/cmd:$$PATH" LC_ALL=C $(PROVE) -j$(PARALLEL) $(TESTS)
 
 # These three in a copy, which leaves this build alone; of TESTS, if not all.  Programs leave their memory to exit, on purpose.
 asan:
@@ -114,7 +114,7 @@ lint: lib/schema.c
 	-Ilib '-D_Noreturn=__attribute__((noreturn))' '-Djson_object_foreach(o,k,v)=for(;;)' '-Djson_array_foreach(a,i,v)=for(;;)' $(C)
 	shellcheck .ci/run $$(find scripts -type f ! -path scripts/systemd/\* ! -path scripts/debian/\* ! -name zsh) t/lib.sh
 	shellcheck -x t/bench/run
-	find t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} + | xargs -n 8 -P $(JOBS) shellcheck -S error
+	find t -type f -exec awk 'FNR == 1 && /^#!.*sh/ { print FILENAME }' {} + | xargs -n 8 -P $(PARALLEL) shellcheck -S error
 	mandoc -T lint -W warning $(MAN)
 	cat $(SQL:%=lib/%.sql) | sqlite3 -bail :memory:
 

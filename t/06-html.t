@@ -4,7 +4,7 @@
 command -v mandoc >/dev/null || skip_all 'mandoc is not installed'
 cp -Rp "$t/../Makefile" "$t/../man" .
 
-exits 0 'make html' make -s html
+exits 0 'make html' env -u MAKEFLAGS -u MFLAGS make -s html
 said '' 'silently'
 is "$(cd .html && ls)" "$({ echo index.html; cd man && for f in *; do echo "$f.html"; done; } | sort)" '... has each page, and an index'
 is "$(sed -n 's/^<dt><a href="\([^"]*\)\.html">.*/\1/p' .html/index.html | sort)" "$(ls man)" '... which names them all'

@@ -183,7 +183,7 @@ queues=$(seq -f q%.0f 200)
 for q in $queues; do echo "{\"queue\":\"$q\",\"payload\":1}"; done | qadd -q --jsonl
 set_ queue.q1.age=1ms
 # shellcheck disable=SC2086,SC3045
-is "$(ulimit -v 200000 && qclaim -V >/dev/null 2>&1 || ulimit -v unlimited; qclaim -c 10000 $queues | n)" 200 'up to 10,000 of 200 queues in little memory'
+is "$(ulimit -Sv 200000 && qclaim -V >/dev/null 2>&1 || ulimit -Sv unlimited; qclaim -c 10000 $queues | n)" 200 'up to 10,000 of 200 queues in little memory'
 
 # ---- what other programs write into q_setting ----
 

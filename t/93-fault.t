@@ -4,6 +4,7 @@
 . "${0%/*}/lib.sh"
 fault=$t/fault/fault seed=${SEED:-2}
 [ -x "$fault" ] || skip_all 't/fault/fault is not built'
+! grep -q __asan_init "$fault" || skip_all 'a sanitizer and failing calls of the allocator exclude each other'
 echo "# SEED=$seed"
 
 # faults CODE NAME OPTION...

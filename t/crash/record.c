@@ -84,9 +84,12 @@ add_folder(void)
 static const char *
 local(const char *path)
 {
-	size_t n = strlen(record->folder);
+	size_t n;
 
-	return on && path != NULL && strncmp(path, record->folder, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+	if (!on || path == NULL)
+		return NULL;
+	n = strlen(record->folder);
+	return strncmp(path, record->folder, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
 static struct name *
