@@ -140,17 +140,22 @@ static int
 forbidden(struct db *db)
 {
 	static const char *const SIDE[] = { "", "-wal", "-shm" };
-	char name[PATH_MAX];
+	char name[PATH_MAX], readonly[PATH_MAX] = "";
 
 	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++) {
-		if (snprintf(name, sizeof name, "%s%s", db->path, SIDE[i]) >= PATH_MAX || access(name, R_OK) == 0)
+		if (snprintf(name, sizeof name, "%s%s", db->path, SIDE[i]) >= PATH_MAX)
 			continue;
+		if (access(name, R_OK) == 0) {
+			if (readonly[0] == '\0' && access(name, W_OK) == -1)
+				memcpy(readonly, name, sizeof name);
+			continue;
+		}
 		if (errno == ENOENT)	/* a copy that was put back, or nobody has opened it since it was made */
 			return db_fail(db, Q_PERM, "%s: not there, and you may not make it; next: qinit '%s', by somebody who may write to it",
 			    name, db->path);
 		return db_fail(db, Q_PERM, "%s: %s; check owner and mode of the file and its folder", name, strerror(errno));
 	}
-	return db_fail(db, Q_PERM, "%s: no permission to write; check its owner and mode, and the mount", db->path);
+	return db_fail(db, Q_PERM, "%s: no permission to write; check its owner and mode, and the mount", readonly[0] != '\0' ? readonly : db->path);
 }
 
 /* Does a table of the application need a thing that it alone has registered? */

@@ -146,5 +146,7 @@ exits 0 '... serves ben' ben qadd m x
 exits 0 '... and ana' ana qadd m x
 exits 0 '... and root' qadd m x
 is "$(kinds)" '660 4100' '... with the files of the group'
+chown 4001 "$Q_DB-shm" && chmod 640 "$Q_DB-shm"
+refused "$Q_DB-shm: no permission to write; check its owner and mode, and the mount" ben qadd m x
 
 done_testing
