@@ -77,7 +77,7 @@ prefix_option(const char *option, const char *url)
 {
 	const char *why = NULL;
 
-	if (!http_url(url, ask.insecure, &why))
+	if (http_url(url, ask.insecure, &why) != Q_OK)
 		prog_usage("%s: %s", option, why);
 	if (strpbrk(url, "?#") != NULL)
 		prog_usage("%s: a prefix ends before ? and #", option);
@@ -195,15 +195,24 @@ text_member(json_t *root, const char *name)
 }
 
 /* At or below one of the prefixes of --allow, and where the secret may go. */
-static bool
+static int
 may(const char *url, void *unused)
 {
-	int i;
+	int rc = nallowed == 0 ? Q_OK : Q_NO;
 
 	(void)unused;
-	for (i = 0; i < nallowed && !http_within(url, allowed[i]); i++)
-		;
-	return (nallowed == 0 || i < nallowed) && (prefix == NULL || http_within(url, prefix));
+	for (int i = 0; i < nallowed && rc == Q_NO; i++)
+		rc = http_within(url, allowed[i]);
+	return rc == Q_OK && prefix != NULL ? http_within(url, prefix) : rc;
+}
+
+/* False: Q_NO.  Nothing was sent, so whoever has no memory tries again. */
+static bool
+yes(int rc)
+{
+	if (rc == Q_TEMP)
+		prog_die(Q_TEMP, "out of memory; nothing was sent");
+	return rc == Q_OK;
 }
 
 static void
@@ -214,9 +223,9 @@ read_url(json_t *root)
 
 	if ((ask.url = text_member(root, "url")) == NULL)
 		refuse("\"url\" is missing");
-	if (!http_url(ask.url, ask.insecure, &why))
+	if (!yes(http_url(ask.url, ask.insecure, &why)))
 		refuse("\"url\": %s", why);
-	if (!may(ask.url, NULL))
+	if (!yes(may(ask.url, NULL)))
 		refuse("%s is at or below no --allow", http_shown(shown, sizeof shown, ask.url));
 	ask.may = may;
 }
@@ -327,7 +336,7 @@ read_auth(json_t *root)
 	for (int i = 0; auth != NULL && i < nbindings; i++)
 		if (strcmp(bindings[i].name, auth) == 0) {
 			known = true;
-			if (http_within(ask.url, bindings[i].prefix)) {
+			if (yes(http_within(ask.url, bindings[i].prefix))) {
 				prefix = bindings[i].prefix;
 				add_header("Authorization", bindings[i].bearer, true);
 				return;

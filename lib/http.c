@@ -73,15 +73,18 @@ http_close(struct http *h)
 
 /* ---- URLs ---------------------------------------------------------------- */
 
-/* The part of a URL that names its server. */
-struct origin { char *scheme, *host, *zone, *port; };
-
-static char *
-part(CURLU *u, CURLUPart what, unsigned flags)
+static int
+status_of(CURLUcode code)
 {
-	char *s = NULL;
+	return code == CURLUE_OK ? Q_OK : code == CURLUE_OUT_OF_MEMORY ? Q_TEMP : Q_NO;
+}
 
-	return curl_url_get(u, what, &s, flags) == CURLUE_OK ? s : NULL;
+/* Q_NO: it has none, and *s is NULL; Q_TEMP: out of memory. */
+static int
+part(CURLU *u, CURLUPart what, unsigned flags, char **s)
+{
+	*s = NULL;
+	return status_of(curl_url_get(u, what, s, flags));
 }
 
 static bool
@@ -92,15 +95,16 @@ ascii(const char *s, size_t n)
 	return n == 0;
 }
 
-bool
-http_url(const char *url, bool insecure, const char **why)
+/* As http_url(); Q_OK: *u is the parsed URL, which the caller cleans up, as he may if it is not Q_OK. */
+static int
+parse(CURLU **u, const char *url, bool insecure, const char **why)
 {
 	size_t skip = strncasecmp(url, "https://", 8) == 0 ? 8 : strncasecmp(url, "http://", 7) == 0 ? 7 : 0;
 	const unsigned char *p;
-	char *host, *user, *password;
-	CURLUcode code;
-	CURLU *u;
+	char *host;
+	int rc;
 
+	*u = NULL;
 	for (p = (const unsigned char *)url; *p > ' ' && *p != 0x7f && *p != '\\'; p++)
 		;
 	if (*p != '\0')
@@ -115,69 +119,62 @@ http_url(const char *url, bool insecure, const char **why)
 		*why = "no host in the URL";
 	else if (!ascii(url + skip, strcspn(url + skip, "/?#")))	/* libcurl can translate only what the locale can write */
 		*why = "a host is written in ASCII: xn--...";
-	else if ((u = curl_url()) == NULL)
-		*why = "out of memory";
 	else {
-		code = curl_url_set(u, CURLUPART_URL, url, 0);
-		*why = code == CURLUE_OUT_OF_MEMORY ? "out of memory" : "not a URL: its host or port cannot be";
-		if (code == CURLUE_OK) {
-			host = part(u, CURLUPART_HOST, 0);
-			user = part(u, CURLUPART_USER, 0);
-			password = part(u, CURLUPART_PASSWORD, 0);
-			if (host != NULL && *host != '\0' && user == NULL && password == NULL)
-				*why = NULL;
+		rc = (*u = curl_url()) == NULL ? Q_TEMP : status_of(curl_url_set(*u, CURLUPART_URL, url, CURLU_DISALLOW_USER));
+		if (rc == Q_OK && (rc = part(*u, CURLUPART_HOST, 0, &host)) == Q_OK) {
+			rc = *host != '\0' ? Q_OK : Q_NO;
 			curl_free(host);
-			curl_free(user);
-			curl_free(password);
 		}
-		curl_url_cleanup(u);
+		*why = rc == Q_TEMP ? "out of memory" : rc == Q_NO ? "not a URL: its host or port cannot be" : NULL;
+		return rc;
 	}
-	return *why == NULL;
+	return Q_NO;
 }
 
-/* The parsed URL, which the caller cleans up; NULL: it may not be asked. */
-static CURLU *
-parsed(const char *url)
+int
+http_url(const char *url, bool insecure, const char **why)
 {
-	const char *why = NULL;
 	CURLU *u;
+	int rc = parse(&u, url, insecure, why);
 
-	if (!http_url(url, true, &why) || (u = curl_url()) == NULL)
-		return NULL;
-	if (curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK)
-		return u;
 	curl_url_cleanup(u);
-	return NULL;
+	return rc;
 }
 
-static bool
-same_part(CURLU *a, CURLU *b, CURLUPart what)
+/* Two URLs that may be asked and have the same origin; the caller cleans both up in any case. */
+static int
+parse_two(CURLU **a, CURLU **b, const char *one, const char *other)
 {
-	char *x = part(a, what, CURLU_DEFAULT_PORT), *y = part(b, what, CURLU_DEFAULT_PORT);
-	/* Without memory nothing is the same; only a zone may not be there. */
-	bool same = x != NULL && y != NULL ? strcasecmp(x, y) == 0 : x == y && what == CURLUPART_ZONEID;
+	static const CURLUPart ORIGIN[] = { CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_ZONEID, CURLUPART_PORT };
+	const char *why;
+	char *x, *y;
+	int rc, rx, ry;
 
-	curl_free(x);
-	curl_free(y);
-	return same;
+	*b = NULL;
+	if ((rc = parse(a, one, true, &why)) == Q_OK)
+		rc = parse(b, other, true, &why);
+	for (size_t i = 0; rc == Q_OK && i < sizeof ORIGIN / sizeof *ORIGIN; i++) {
+		rx = part(*a, ORIGIN[i], CURLU_DEFAULT_PORT, &x);
+		ry = part(*b, ORIGIN[i], CURLU_DEFAULT_PORT, &y);
+		if (rx == Q_TEMP || ry == Q_TEMP)
+			rc = Q_TEMP;
+		else if (rx != ry || (rx == Q_OK && strcasecmp(x, y) != 0))
+			rc = Q_NO;
+		curl_free(x);
+		curl_free(y);
+	}
+	return rc;
 }
 
-static bool
-same_origin(CURLU *a, CURLU *b)
-{
-	return a != NULL && b != NULL && same_part(a, b, CURLUPART_SCHEME) && same_part(a, b, CURLUPART_HOST) &&
-	    same_part(a, b, CURLUPART_ZONEID) && same_part(a, b, CURLUPART_PORT);
-}
-
-bool
+int
 http_same_origin(const char *a, const char *b)
 {
-	CURLU *x = parsed(a), *y = parsed(b);
-	bool same = same_origin(x, y);
+	CURLU *x, *y;
+	int rc = parse_two(&x, &y, a, b);
 
 	curl_url_cleanup(x);
 	curl_url_cleanup(y);
-	return same;
+	return rc;
 }
 
 static int
@@ -242,23 +239,23 @@ below(char *path, char *prefix)
 	return !climbs(path);
 }
 
-bool
+int
 http_within(const char *url, const char *prefix)
 {
-	CURLU *u = parsed(url), *p = parsed(prefix);
+	CURLU *u, *p;
 	char *path = NULL, *top = NULL;
-	bool within = false;
+	int rc = parse_two(&u, &p, url, prefix);
 
-	if (same_origin(u, p) && strpbrk(prefix, "?#") == NULL) {
-		path = part(u, CURLUPART_PATH, 0);	/* without the dots that are not encoded, as it is sent */
-		top = part(p, CURLUPART_PATH, 0);
-		within = path != NULL && top != NULL && below(path, top);
-	}
+	if (rc == Q_OK && strpbrk(prefix, "?#") != NULL)
+		rc = Q_NO;
+	if (rc == Q_OK && (rc = part(u, CURLUPART_PATH, 0, &path)) == Q_OK &&	/* without the dots that are not encoded, as it is sent */
+	    (rc = part(p, CURLUPART_PATH, 0, &top)) == Q_OK)
+		rc = below(path, top) ? Q_OK : Q_NO;
 	curl_free(path);
 	curl_free(top);
 	curl_url_cleanup(u);
 	curl_url_cleanup(p);
-	return within;
+	return rc;
 }
 
 /* Copy text into buf, cut between characters. */
@@ -278,16 +275,17 @@ fit(char *buf, size_t size, const char *text)
 char *
 http_shown(char *buf, size_t size, const char *url)
 {
-	CURLU *u = parsed(url);
+	CURLU *u;
+	const char *why;
 	char *scheme = NULL, *host = NULL, *port = NULL, *path = NULL, *raw, *text = NULL;
 	size_t len;
 	FILE *f;
 
-	if (u != NULL) {
-		scheme = part(u, CURLUPART_SCHEME, 0);
-		host = part(u, CURLUPART_HOST, 0);
-		port = part(u, CURLUPART_PORT, 0);
-		path = part(u, CURLUPART_PATH, 0);
+	if (parse(&u, url, true, &why) == Q_OK) {
+		part(u, CURLUPART_SCHEME, 0, &scheme);
+		part(u, CURLUPART_HOST, 0, &host);
+		part(u, CURLUPART_PORT, 0, &port);
+		part(u, CURLUPART_PATH, 0, &path);
 	}
 	fit(buf, size, "(no URL)");
 	if (scheme != NULL && host != NULL && path != NULL &&
@@ -332,27 +330,28 @@ remove_dots(char *s)
 	memmove(to, end, strlen(end) + 1);
 }
 
-char *
-http_resolve(const char *base, const char *ref)
+int
+http_resolve(const char *base, const char *ref, char **resolved)
 {
 	size_t head = strcspn(base, ":"), net, path, dir, scheme = strspn(ref, "abcdefghijklmnopqrstuvwxyz"
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-."), n = strcspn(ref, "?#");
 	const char *why = NULL;
 	char *url;
+	int rc;
 
-	if (!http_url(base, true, &why))
-		return NULL;
+	*resolved = NULL;
+	if ((rc = http_url(base, true, &why)) != Q_OK)
+		return rc;
 	net = head + 3 + strcspn(base + head + 3, "/?#");	/* the end of the host */
 	path = net + strcspn(base + net, "?#");
 	for (dir = path; dir > net && base[dir - 1] != '/'; dir--)
 		;
 	if ((url = malloc(strlen(base) + strlen(ref) + 2)) == NULL)
-		return NULL;
+		return Q_TEMP;
 	if (ref[scheme] == ':' && scheme > 0) {			/* a URL */
 		strcpy(url, ref);
-		return http_url(url, true, &why) ? url : (free(url), NULL);
-	}
-	if (ref[0] == '/' && ref[1] == '/')
+		n = 0;
+	} else if (ref[0] == '/' && ref[1] == '/')
 		sprintf(url, "%.*s:%s", (int)head, base, ref);
 	else if (ref[0] == '/')
 		sprintf(url, "%.*s%s", (int)net, base, ref);
@@ -367,7 +366,11 @@ http_resolve(const char *base, const char *ref)
 		path += strcspn(url + path, "/?#");
 		remove_dots(url + path);
 	}
-	return http_url(url, true, &why) ? url : (free(url), NULL);
+	if ((rc = http_url(url, true, &why)) == Q_OK)
+		*resolved = url;
+	else
+		free(url);
+	return rc;
 }
 
 char *
@@ -634,9 +637,9 @@ next_item(const char *p)
 	return *p == ',' ? p + 1 : NULL;
 }
 
-/* The target in this header's value, as it stands there; the caller frees. */
-static char *
-link_target(const char *p, const char *rel)
+/* The target in this header's value, as it stands there; the caller frees.  Q_NO: none; Q_TEMP: out of memory. */
+static int
+link_target(const char *p, const char *rel, char **found_target)
 {
 	char buf[1024];
 	const char *name, *value, *target, *q;
@@ -650,7 +653,7 @@ link_target(const char *p, const char *rel)
 		target = p + 1;
 		len = strcspn(target, ">");
 		if (target[len] == '\0')
-			return NULL;
+			return Q_NO;
 		p = target + len + 1;
 		met = found = false;
 		for (; (q = parameter(p, buf, sizeof buf, &name, &value)) != NULL; p = q)
@@ -662,25 +665,29 @@ link_target(const char *p, const char *rel)
 				found = in_list(value, strlen(value), rel);
 			}
 		if (found)
-			return strndup(target, len);
+			return (*found_target = strndup(target, len)) != NULL ? Q_OK : Q_TEMP;
 	}
-	return NULL;
+	return Q_NO;
 }
 
-char *
-http_link(const struct http *h, const char *rel)
+int
+http_link(const struct http *h, const char *rel, char **url)
 {
 	const char *value;
-	char *target = NULL, *url;
+	char *target = NULL;
+	int rc = Q_NO;
 
-	for (int i = 0; target == NULL && (value = http_header(h, "Link", i)) != NULL; i++)
-		target = link_target(value, rel);
-	if (target == NULL)
-		return NULL;
-	if ((url = http_resolve(h->url, target)) == NULL)
-		return target;		/* no end of the list: the caller is to see it */
+	*url = NULL;
+	for (int i = 0; rc == Q_NO && (value = http_header(h, "Link", i)) != NULL; i++)
+		rc = link_target(value, rel, &target);
+	if (rc != Q_OK)
+		return rc;
+	if ((rc = http_resolve(h->url, target, url)) == Q_NO) {
+		*url = target;		/* no end of the list: the caller is to see it */
+		return Q_OK;
+	}
 	free(target);
-	return url;
+	return rc;
 }
 
 /* What one source says: how many requests are left, and when there are more. */
@@ -1086,7 +1093,7 @@ judge(struct http *h, const struct http_ask *ask, CURLcode rc, struct http_answe
 	if (rc == CURLE_OK && a->status >= 300 && a->status <= 399 && a->status != 304 && (value = http_header(h, "Location", 0)) != NULL) {
 		char shown[4 * SHOWN_MAX];
 
-		target = http_resolve(h->url, value);
+		http_resolve(h->url, value, &target);
 		why(h, ask, a, "redirects to %s", shown_url(ask, shown, sizeof shown, target));
 		free(target);
 	} else if (rc == CURLE_OK) {
@@ -1137,25 +1144,34 @@ redirected(const struct http *h, int status)
 	return (status == 301 || status == 302 || status == 303 || status == 307 || status == 308) && http_header(h, "Location", 0) != NULL;
 }
 
+static void
+no_memory(struct http *h, const struct http_ask *ask, struct http_answer *a)
+{
+	a->kind = HTTP_LATER;
+	why(h, ask, a, "out of memory");
+}
+
 /* The secret headers need no other care: each hop has the origin of the first. */
 static void
 follow(struct http *h, const struct http_ask *ask, const char *method, struct curl_slist *list, int64_t end, struct http_answer *a)
 {
-	char *target;
-	const char *fault = NULL;
+	char *target, shown[4 * SHOWN_MAX];
+	int same, rc;
 
 	for (int hops = 0; redirected(h, a->status) && a->kind == HTTP_REFUSED; hops++) {
 		if (hops == REDIRECTS_MAX) {
 			why(h, ask, a, "more than %d redirects", REDIRECTS_MAX);
 			return;
 		}
-		target = http_resolve(h->url, http_header(h, "Location", 0));
-		if (target == NULL || !http_url(target, ask->insecure, &fault) || !http_same_origin(target, ask->url) ||
-		    (ask->may != NULL && !ask->may(target, ask->arg))) {
-			char shown[4 * SHOWN_MAX];
-
-			why(h, ask, a, "redirects to %s, %s: not followed", shown_url(ask, shown, sizeof shown, target),
-			    target != NULL && http_same_origin(target, ask->url) ? "which is not allowed" : "not the same origin");
+		if ((same = http_resolve(h->url, http_header(h, "Location", 0), &target)) == Q_OK)
+			same = http_same_origin(target, ask->url);
+		rc = same == Q_OK && ask->may != NULL ? ask->may(target, ask->arg) : same;
+		if (rc != Q_OK) {
+			if (rc == Q_TEMP)
+				no_memory(h, ask, a);
+			else
+				why(h, ask, a, "redirects to %s, %s: not followed", shown_url(ask, shown, sizeof shown, target),
+				    same == Q_OK ? "which is not allowed" : "not the same origin");
 			free(target);
 			return;
 		}
@@ -1171,25 +1187,24 @@ http_once(struct http *h, const struct http_ask *ask, struct http_answer *a)
 	const char *method = ask->method != NULL ? ask->method : ask->body != NULL ? "POST" : "GET", *fault = NULL;
 	int64_t end = when_elapsed() + (ask->timeout_ms != 0 ? ask->timeout_ms : HTTP_TIMEOUT_MS);
 	struct curl_slist *list = NULL;
+	int rc;
 
 	*a = (struct http_answer){ .kind = HTTP_REFUSED, .wait_ms = -1, .date_ms = -1, .remaining = -1, .url = ask->url, .body = "" };
 	h->headers_len = h->len = 0;
 	free(h->url);
 	h->url = NULL;
-	if (!http_url(ask->url, ask->insecure, &fault))
+	if ((rc = http_url(ask->url, ask->insecure, &fault)) == Q_NO)
 		why(h, ask, a, "%s", fault);
 	else if (*method == '\0' || strspn(method, TOKEN) != strlen(method))
 		why(h, ask, a, "no method is called that");
-	else if (!set_headers(ask, &list, &fault) && fault != NULL)
+	else if (rc == Q_OK && !set_headers(ask, &list, &fault) && fault != NULL)
 		why(h, ask, a, "%s", fault);
-	else if (fault == NULL && list != NULL && (h->url = strdup(ask->url)) != NULL) {
+	else if (rc == Q_OK && fault == NULL && list != NULL && (h->url = strdup(ask->url)) != NULL) {
 		exchange(h, ask, method, list, end - when_elapsed(), a);
 		if (ask->follow && (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0))
 			follow(h, ask, method, list, end, a);
-	} else {
-		a->kind = HTTP_LATER;
-		why(h, ask, a, "out of memory");
-	}
+	} else
+		no_memory(h, ask, a);
 	curl_slist_free_all(list);
 }
 

@@ -28,7 +28,7 @@ struct http_ask {
 	bool insecure;			/* http is allowed */
 	bool follow;			/* of GET and HEAD redirects to the same origin, at most 5; else a 3xx is an answer like others */
 	bool (*stopped)(void);		/* asked while it waits, each second or so; true: the request ends without an answer */
-	bool (*may)(const char *url, void *arg);	/* asked before each redirect; NULL: the origin is enough */
+	int (*may)(const char *url, void *arg);	/* Q_OK, Q_NO or Q_TEMP, asked before each redirect; NULL: the origin is enough */
 	void *arg;
 	int64_t timeout_ms;		/* 0: HTTP_TIMEOUT_MS */
 	size_t max_body;		/* 0: HTTP_BODY_MAX */
@@ -75,26 +75,28 @@ int http_fetch(struct http *, const struct http_ask *, struct http_budget *, str
 const char *http_header(const struct http *, const char *name, int nth);
 
 /*
+ * What is told of URLs is Q_OK, Q_NO, or Q_TEMP: out of memory, which must not pass for a no.
+ *
  * The target of the Link header with this rel (RFC 8288: unquoted rels, several in one value, parameters in any order,
  * several headers), resolved against the answer's URL, or as it stands if that may not be asked (http_resolve()); the caller frees.
- * NULL: none.
+ * Q_NO: none.
  */
-char *http_link(const struct http *, const char *rel);
+int http_link(const struct http *, const char *rel, char **url);
 
-/* ref resolved against base (RFC 3986); the caller frees.  NULL: no URL, with userinfo, or neither https nor http. */
-char *http_resolve(const char *base, const char *ref);
+/* ref resolved against base (RFC 3986); the caller frees.  Q_NO, and NULL: no URL, with userinfo, or neither https nor http. */
+int http_resolve(const char *base, const char *ref, char **url);
 
 /* Same scheme, host (any case) and port? */
-bool http_same_origin(const char *a, const char *b);
+int http_same_origin(const char *a, const char *b);
 
 /* Is url at or below prefix: same origin, and path segments that begin with its segments?  Dots and escapes in the path are read first. */
-bool http_within(const char *url, const char *prefix);
+int http_within(const char *url, const char *prefix);
 
 /* Stars instead of a secret, and of what follows its first blank ("Bearer ..."), wherever they stand in n bytes; returns how many are left. */
 size_t http_hide(char *text, size_t n, const char *secret);
 
-/* A URL that may be asked: https (or http), a host, no userinfo.  False: *why, a constant. */
-bool http_url(const char *url, bool insecure, const char **why);
+/* A URL that may be asked: https (or http), a host, no userinfo.  Not Q_OK: *why, a constant. */
+int http_url(const char *url, bool insecure, const char **why);
 
 /* "https://host/path", without userinfo, query and fragment, for messages; returns buf. */
 char *http_shown(char *buf, size_t size, const char *url);

@@ -667,24 +667,27 @@ pointer_text(struct pager *p, struct span doc, const char *where, char **text)
 {
 	char kind = json_kind(json_at(doc, where));
 
+	int rc;
+
 	*text = NULL;
 	if (kind == 'f')
 		return Q_OK;
-	switch (scalar(p, doc, where, "pointer to the next page", 0, text)) {
-	case Q_OK: case Q_NO: return Q_OK;
-	default: return Q_DATA;
-	}
+	rc = scalar(p, doc, where, "pointer to the next page", 0, text);
+	return rc == Q_NO ? Q_OK : rc;
 }
 
 static int
 same_origin(struct pager *p, const char *base, char **url)
 {
-	char *full = http_resolve(base, *url), shown[256];
+	char *full, shown[256];
+	int rc = http_resolve(base, *url, &full);
 
-	if (full == NULL || !http_same_origin(full, p->src->url)) {
-		int rc = say(p, Q_DATA, "the next page is said to be at another place, %s; it is not asked, since the credential would go there",
+	if (rc == Q_OK)
+		rc = http_same_origin(full, p->src->url);
+	if (rc != Q_OK) {
+		rc = rc == Q_TEMP ? say(p, Q_TEMP, "out of memory") :
+		    say(p, Q_DATA, "the next page is said to be at another place, %s; it is not asked, since the credential would go there",
 		    http_shown(shown, sizeof shown, full != NULL ? full : *url));
-
 		free(full);
 		return rc;
 	}
@@ -729,9 +732,10 @@ read_next(struct pager *p, const struct http_answer *a, struct span doc, const c
 		more = s->more != NULL ? more && !done : !done;
 	switch (s->next) {
 	case NEXT_LINK:
-		page->next = http_link(p->http, "next");
-		if (page->next != NULL && !http_same_origin(page->next, s->url))
-			return same_origin(p, a->url, &page->next);
+		if ((rc = http_link(p->http, "next", &page->next)) == Q_OK)
+			rc = same_origin(p, a->url, &page->next);
+		else
+			rc = rc == Q_NO ? Q_OK : say(p, Q_TEMP, "out of memory");
 		break;
 	case NEXT_URL:
 		if ((rc = pointer_text(p, doc, s->next_at, &page->next)) == Q_OK && page->next != NULL)

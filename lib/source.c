@@ -451,17 +451,25 @@ check_places(const char *key, json_t *texts, struct fault *f)
 bool
 source_sends(const struct source *s, const char *name)
 {
-	char *query = json_dumps(s->query, JSON_COMPACT), *body = s->body != NULL ? json_dumps(s->body, JSON_COMPACT) : NULL;
 	char place[2][16];
-	bool has = false;
 
 	snprintf(place[0], sizeof place[0], "{%s}", name);
 	snprintf(place[1], sizeof place[1], "{#%s}", name);
-	for (int i = 0; i < 2; i++)
-		has |= (query != NULL && strstr(query, place[i]) != NULL) || (body != NULL && strstr(body, place[i]) != NULL);
-	free(query);
-	free(body);
-	return has;
+	return strstr(s->sent, place[0]) != NULL || strstr(s->sent, place[1]) != NULL;
+}
+
+/* url: NULL if it is not there; of those besides "url" itself the origin is the same, since the secret goes there. */
+static bool
+check_url(struct fault *f, const struct source *s, const char *key, const char *url)
+{
+	const char *why;
+	int rc = url == NULL ? Q_OK : http_url(url, s->insecure_http, &why);
+
+	if (rc == Q_OK && url != NULL && url != s->url)
+		rc = http_same_origin(url, s->url);
+	if (rc == Q_TEMP)
+		return bad(f, Q_TEMP, NULL, "out of memory");
+	return rc == Q_OK || bad(f, Q_CONFIG, key, "%s", url == s->url ? why : "is not a URL of the same origin as \"url\", where the secret goes");
 }
 
 /* What the members say together. */
@@ -483,14 +491,10 @@ check_whole(struct source *s, struct fault *f)
 		return bad(f, Q_CONFIG, "rate", "'%s' is not the name of a rate", s->rate);
 	if (s->type != NULL && text_name_fault(s->type) != NULL)
 		return bad(f, Q_CONFIG, "type", "%s", text_name_fault(s->type));
-	if (!http_url(s->url, s->insecure_http, &why))
-		return bad(f, Q_CONFIG, "url", "%s", why);
+	if (!check_url(f, s, "url", s->url) || !check_url(f, s, "whoami", s->whoami) || !check_url(f, s, "probe", s->probe))
+		return false;
 	if (strchr(s->url, '{') != NULL)
 		return bad(f, Q_CONFIG, "url", "placeholders stand in \"query\" or \"body\", not here");
-	if (s->whoami != NULL && (!http_url(s->whoami, s->insecure_http, &why) || !http_same_origin(s->whoami, s->url)))
-		return bad(f, Q_CONFIG, "whoami", "is not a URL of the same origin as \"url\", where the secret goes");
-	if (s->probe != NULL && (!http_url(s->probe, s->insecure_http, &why) || !http_same_origin(s->probe, s->url)))
-		return bad(f, Q_CONFIG, "probe", "is not a URL of the same origin as \"url\", where the secret goes");
 	if (!check_places("query", s->query, f) || !check_places("headers", s->headers, f))
 		return false;
 	if (s->order == ORDER_OPAQUE) {
@@ -535,13 +539,14 @@ fingerprint(struct source *s)
 {
 	unsigned char hash[EVP_MAX_MD_SIZE];
 	json_t *shape = json_object();
+	int rc = 0;
 	char *text;
 	unsigned n;
 
 	for (size_t i = 0; i < NFIELDS; i++)
 		if (FIELDS[i].shapes && json_object_get(s->root, FIELDS[i].name) != NULL)
-			json_object_set(shape, FIELDS[i].name, json_object_get(s->root, FIELDS[i].name));
-	text = json_dumps(shape, JSON_SORT_KEYS | JSON_COMPACT);
+			rc |= json_object_set(shape, FIELDS[i].name, json_object_get(s->root, FIELDS[i].name));
+	text = rc == 0 ? json_dumps(shape, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
 	json_decref(shape);
 	if (text != NULL && EVP_Digest(text, strlen(text), hash, &n, EVP_sha256(), NULL) == 1)
 		for (unsigned i = 0; i < 32; i++)
@@ -590,6 +595,11 @@ load(struct source *s, bool secret, struct fault *f)
 		if (!read_field(s, &FIELDS[i], v, f))
 			return false;
 	}
+	v = json_pack("[O?O?]", s->query, s->body);
+	s->sent = json_dumps(v, JSON_COMPACT);
+	json_decref(v);
+	if (s->sent == NULL)
+		return bad(f, Q_TEMP, NULL, "out of memory");
 	v = json_object_get(s->root, "auth");
 	return check_whole(s, f) && (v == NULL || !secret || read_auth(s, v, f));
 }

@@ -74,7 +74,7 @@ struct source {				/* qpoll(5) says what each means; absent text NULL, absent nu
 	char config[65];		/* digest of what decides which items come, hex */
 	/* for source.c alone */
 	json_t *root;
-	char *text, *path;
+	char *text, *path, *sent;	/* sent: query and body, as JSON */
 };
 
 /*

@@ -43,23 +43,24 @@ call(int n, char *v[])
 {
 	const char *verb = v[0], *why = NULL;
 	int64_t ms = -42;
-	char buf[700];
+	char buf[700], *url;
 	bool good;
 
 	if (strcmp(verb, "url") == 0 && n >= 2) {
-		if (http_url(v[1], n > 2, &why))
+		if (http_url(v[1], n > 2, &why) == Q_OK)
 			puts("ok");
 		else
 			printf("error: %s\n", why);
 	} else if (strcmp(verb, "origin") == 0 && n == 3)
-		puts(http_same_origin(v[1], v[2]) ? "yes" : "no");
+		puts(http_same_origin(v[1], v[2]) == Q_OK ? "yes" : "no");
 	else if (strcmp(verb, "within") == 0 && n == 3)
-		puts(http_within(v[1], v[2]) ? "yes" : "no");
+		puts(http_within(v[1], v[2]) == Q_OK ? "yes" : "no");
 	else if (strcmp(verb, "shown") == 0 && n == 2)
 		puts(http_shown(buf, sizeof buf, v[1]));
-	else if (strcmp(verb, "resolve") == 0 && n == 3)
-		text_or_no(http_resolve(v[1], v[2]));
-	else if (strcmp(verb, "escape") == 0 && n == 2)
+	else if (strcmp(verb, "resolve") == 0 && n == 3) {
+		http_resolve(v[1], v[2], &url);
+		text_or_no(url);
+	} else if (strcmp(verb, "escape") == 0 && n == 2)
 		text_or_no(http_escape(v[1], strlen(v[1])));
 	else if (strcmp(verb, "after") == 0 && n == 4) {
 		good = http_retry_after(v[1], atoll(v[2]), atoll(v[3]), &ms);
@@ -94,6 +95,7 @@ tell(struct http *h, const struct http_answer *a, bool quiet, const char *rel, c
 {
 	static const char *const KIND[] = { "OK", "SAME", "LIMITED", "LATER", "DENIED", "REFUSED" };
 	const char *value;
+	char *url;
 
 	printf("%s %d wait %" PRId64 " date %" PRId64 " remaining %" PRId64 " url %s len %zu\n", KIND[a->kind], a->status,
 	    a->wait_ms, a->date_ms, a->remaining, a->url, a->len);
@@ -105,7 +107,8 @@ tell(struct http *h, const struct http_answer *a, bool quiet, const char *rel, c
 		printf("why %s\n", a->why);
 	if (rel != NULL) {
 		printf("link ");
-		text_or_no(http_link(h, rel));
+		http_link(h, rel, &url);
+		text_or_no(url);
 	}
 	for (int i = 0; header != NULL && (value = http_header(h, header, i)) != NULL; i++)
 		printf("header %s\n", value);
