@@ -846,6 +846,7 @@ static bool
 checkpoint(struct db *db)
 {
 	int total = -1, copied = -1;
+	struct stat st;
 	char unused[32];
 
 	if (db->b == NULL && connect_sql(db, &db->b, SQLITE_OPEN_READWRITE) == Q_OK)
@@ -856,7 +857,7 @@ checkpoint(struct db *db)
 	if (total > LONG_FRAMES && copied < total)
 		snprintf(db->note, sizeof db->note, "the log has %d pages and a reader keeps %d of them from being copied; "
 		    "end long-running readers", total, total - copied);
-	db->shrink = db->mode == DB_ONCE || total > LOG_FRAMES;
+	db->shrink = db->mode == DB_ONCE || (stat(db->wal, &st) == 0 && st.st_size > (off_t)LOG_FRAMES * FRAME);
 	db->frames = 0;
 	return total >= 0 && copied == total;
 }

@@ -94,6 +94,23 @@ qadd -q q last
 qadd -q q one
 test "$(wc -c <q.db-wal)" -lt 1048576; ok $? '... until he leaves'
 
+# Whoever begins the log anew when he leaves may not make it short: then the next who copies it does, also one that stays.
+fresh
+mkfifo sql2
+sqlite3 -readonly q.db <sql2 >begun2 & reader=$!
+exec 7>sql2
+echo 'BEGIN; SELECT count(*) FROM q_job;' >&7
+while [ ! -s begun2 ]; do sleep 0.01; done
+seq -f %0500g 5000 | qadd -q --lines q
+echo "COMMIT; SELECT 'over';" >&7	# it stays open: the last one who leaves takes the log away
+while ! grep -q over begun2; do sleep 0.01; done
+sqlite3 q.db 'PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint; DELETE FROM q_body WHERE job = 1' >out
+test "$(wc -c <q.db-wal)" -gt 1048576; ok $? 'a long log that another writer begins anew'
+"$t/storm/client" -H h -w one -n 100 -l 1000 >out 2>&1
+test "$(wc -c <q.db-wal)" -lt 1048576; ok $? '... is made short by one that stays'
+exec 7>&-
+wait $reader
+
 # A list that nobody reads is not such a reader.
 fresh
 head -c 300 /dev/zero | tr '\0' x >line
