@@ -211,7 +211,7 @@ static bool
 yes(int rc)
 {
 	if (rc == Q_TEMP)
-		prog_die(Q_TEMP, "out of memory; nothing was sent");
+		prog_die(Q_TEMP, "out of memory");
 	return rc == Q_OK;
 }
 

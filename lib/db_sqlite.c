@@ -1405,10 +1405,10 @@ owner_and_mode(struct db *db, int fd, const struct db_create *c)
 
 /*
  * Close the only connection to a file whose log nobody will find.  That is to copy the log into the file and remove it; if it cannot,
- * SQLite does not say so, and the log stays.
+ * SQLite does not say so, nor why, and the log stays.
  */
-static int
-close_whole(sqlite3 *conn, const char *path)
+static void
+close_whole(struct db *db, sqlite3 *conn, const char *path, int status)
 {
 	char name[PATH_MAX];
 	struct stat st;
@@ -1416,7 +1416,8 @@ close_whole(sqlite3 *conn, const char *path)
 
 	if (rc == SQLITE_OK && (snprintf(name, sizeof name, "%s-wal", path) >= PATH_MAX || lstat(name, &st) == 0 || errno != ENOENT))
 		rc = SQLITE_IOERR;
-	return rc;
+	if (rc != SQLITE_OK)
+		db_fail(db, status, "%s: its log cannot be copied in: out of memory, or see dmesg and the disk", path);
 }
 
 static int
@@ -1454,12 +1455,10 @@ build(struct db *db, const char *temp, const struct db_create *c)
 		db->path = (char *)temp;	/* for connection and messages */
 		if (connect_sql(db, &db->a, SQLITE_OPEN_READWRITE) == Q_OK && (pass == 0 ? fill(db, c, final) : check_identity(db)) == Q_OK)
 			sqlite3_db_config(db->a, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);	/* nobody else knows the name */
-		rc = close_whole(db->a, temp);
+		close_whole(db, db->a, temp, Q_CREATE);
 		db->a = NULL;
 		db->path = final;
-		if (rc != SQLITE_OK)
-			db_fail(db, Q_CREATE, "%s: close: %s", temp, sqlite3_errstr(rc));
-		else if (pass == 1 && db->status == Q_CONFIG) {
+		if (pass == 1 && db->status == Q_CONFIG) {
 			db_clear(db);
 			db_fail(db, Q_CREATE, "%s: what was written is not what can be read; see dmesg and the disk", final);
 		}
@@ -1735,11 +1734,9 @@ backup_verify(struct db *db, const char *temp, const char *to, int64_t newest, b
 		else if (got[0] != '\0')
 			db_fail(db, Q_IO, "%s: the copy is not what it should be (%s); no backup was made; next: qcheck", to, got);
 	}
-	rc = close_whole(db->b, temp);
+	close_whole(db, db->b, temp, Q_IO);
 	db->b = NULL;
 	db->path = path;
-	if (rc != SQLITE_OK)
-		db_fail(db, Q_IO, "%s: close: %s", temp, sqlite3_errstr(rc));
 	return db->status;
 }
 
