@@ -73,7 +73,7 @@ n21=${c21#*.*.}
 worker() { sql "SELECT worker FROM q_attempt WHERE job = $1 AND fence = $2"; }
 
 spoiled 'an add that was acknowledged, and is nowhere' "I2 job 3: nobody added its payload
-I1 job 9: acknowledged and not there" "/a.3.0/s//a\/9\/0/; s/3,new/9,new/" a
+I1 job 9: acknowledged with payload a/9/0, and not there" "/a.3.0/s//a\/9\/0/; s/3,new/9,new/" a
 spoiled 'an add acknowledged with the id of another' \
     'I1 job 2: acknowledged with payload a/3/0, holds a/2/0' 's/3,new/2,new/' a
 spoiled 'a job that nobody added' 'I2 job 3: nobody added its payload' '/^[ir].3/d' a
