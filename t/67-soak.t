@@ -5,7 +5,7 @@
 export TMPDIR="$PWD" SEED="${SEED:-$$}" SECONDS_=3 RATE=10
 echo "# SEED=$SEED"
 
-exits 0 'sixteen processes over one file' "$t/storm/soak"
+exits 0 'all kinds of processes over one file' "$t/storm/soak"
 sed 's/^/# /' out
 like "$(cat out)" '^soak: .*; violations 0$' '... nothing grows, nothing is lost'
 exits 0 'a reader that is held open, and a process that leaks' env CONTROL=1 LOG_MAX=1 SECONDS_=2 "$t/storm/soak"
