@@ -126,6 +126,9 @@ bench-save: all t/serve
 	PATH="$(CURDIR)/cmd:$$PATH" t/bench/run | tee .bench/$$(date -u +%Y-%m-%dT%H%M).txt
 storm: all $(UNIT)
 	PATH="$(CURDIR)/cmd:$$PATH" t/storm/run
+# Sixteen processes over one file for HOURS (or SECONDS_), RATE jobs a second, SEED: nothing may grow.
+soak: all t/serve
+	t/storm/soak
 # With libFuzzer where clang has it, else by t/fuzz/fuzz alone, and damaged files.  RUNS, MUTANTS, SEED, and FUZZ: some targets alone.
 fuzz: all t/fuzz/fuzz t/fuzz/mutants
 	mkdir -p .fuzz && rm -f .fuzz/libfuzzer
@@ -195,5 +198,5 @@ package:
 clean:
 	rm -rf $(BIN) $(UNIT) cmd/*.[od] lib/*.[oda] t/*.[od] t/*/*.[od] lib/schema.c .flags .flags.new .asan .cover .valgrind .fuzz .html .lint .dist .deb
 
-.PHONY: all check asan cover valgrind lint bench bench-save storm fuzz crash fault model html install uninstall dist deb package clean FORCE
+.PHONY: all check asan cover valgrind lint bench bench-save storm soak fuzz crash fault model html install uninstall dist deb package clean FORCE
 .DELETE_ON_ERROR:

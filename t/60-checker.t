@@ -73,7 +73,7 @@ n21=${c21#*.*.}
 worker() { sql "SELECT worker FROM q_attempt WHERE job = $1 AND fence = $2"; }
 
 spoiled 'an add that was acknowledged, and is nowhere' "I2 job 3: nobody added its payload
-I1 job 9: acknowledged and not there" "/a.3.0/s//a\/9\/0/; s/3,new/9,new/" a
+I1 job 9: acknowledged with payload a/9/0, and not there" "/a.3.0/s//a\/9\/0/; s/3,new/9,new/" a
 spoiled 'an add acknowledged with the id of another' \
     'I1 job 2: acknowledged with payload a/3/0, holds a/2/0' 's/3,new/2,new/' a
 spoiled 'a job that nobody added' 'I2 job 3: nobody added its payload' '/^[ir].3/d' a
@@ -166,6 +166,34 @@ damaged 'a job that waited before the one that was taken' 'I9 w: got job 1, whil
 I9 x: got job 1, while job 3 waited
 I9 x: got job 2, while job 3 waited' \
     'UPDATE q_job SET due_ms = due_ms - 1, ready_ms = due_ms - 1 WHERE id = 3' good
+
+# Job 1 was deleted by rule: the newest job and that of the newest attempt stay.
+cp q.db gone.db
+cp q.db-wal gone.db-wal
+qset -d gone.db queue.q0.keep=1s
+for at in 10 20; do Q_NOW=2026-06-02T12:00:${at}Z qpurge -q -d gone.db --grace 1s --ids ids; done
+is "$(cat ids)" "1${tab}q0" 'a job is deleted by rule'
+exits 1 '... which nobody told the judge' "$check" --history good gone.db
+is "$(sed '$d' out)" "I1 job 1: acknowledged with payload a/1/0, and not there
+I1 job 1: delivered and not there
+I1 job 1: delivered and not there
+I5 claim $c12 was never given and settled" '... who condemns it'
+exits 0 '... which is right, since it was delivered' "$check" --history good --purged ids gone.db
+rm -rf bad
+cp -R good bad
+sed -i "/^[ir].1${tab}/d" bad/w bad/x
+exits 1 '... and wrong if it was not' "$check" --history bad --purged ids gone.db
+is "$(sed '$d' out)" 'I1 job 1: acknowledged with payload a/1/0, deleted, and never delivered' '... who says so'
+rm -rf bad
+cp -R good bad
+sed -i "s/${tab}2,new/${tab}-,new/" bad/a
+exits 0 'an add whose id its giver was not told' "$check" --history bad q.db
+sed -i "/^i.2/s/a.2.0,6/a\/9\/0,6/" bad/a
+exits 1 '... is looked for by its payload' "$check" --history bad q.db
+like "$(cat out)" '^I1 job 0: acknowledged with payload a/9/0, and not there$' '... and missed'
+Q_NOW=2026-06-02T12:00:30Z qadd -q -d gone.db other job
+exits 1 'a queue that the history does not tell of' "$check" --history good --purged ids gone.db
+exits 0 '... may be named' "$check" --history good --purged ids --apart other gone.db
 
 cp q.db left.db
 cp q.db-wal left.db-wal
