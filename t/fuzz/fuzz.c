@@ -837,6 +837,7 @@ url(const char *p, size_t n)
 static void
 receive(struct http *h, const struct http_ask *ask, const char *p, size_t n, struct http_answer *a)
 {
+	int most = nkept + 25;
 	size_t len;
 	char *line;
 
@@ -863,7 +864,7 @@ receive(struct http *h, const struct http_ask *ask, const char *p, size_t n, str
 		}
 		p += len;
 		n -= len;
-		if (empty || nkept > 40)
+		if (empty || nkept > most)
 			break;
 	}
 	if (!h->headed)
