@@ -1537,8 +1537,8 @@ db_create(struct db **out, const struct db_create *c)
 	db->upgrading = c->upgrade;
 	if (c->into)
 		return create_into(db, c);
-	if (c->upgrade && lstat(db->path, &st) == -1)
-		return check_file(db);		/* a mistyped name is no new queue */
+	if (c->upgrade && lstat(db->path, &st) == -1 && check_file(db) != Q_OK)	/* a mistyped name is no new queue */
+		return db->status;
 	if (c->path == NULL && (given == NULL || *given == '\0') && make_folders(db) != Q_OK)
 		return db->status;
 	if (folder_of(db, db->path, folder) != Q_OK)
