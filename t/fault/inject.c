@@ -28,7 +28,8 @@ const char *const INJECT[INJECTS] = { "read", "short", "end", "write", "full", "
 static const int ERRNO[INJECTS] = { EIO, 0, 0, EIO, ENOSPC, EIO, EMFILE, EIO, ENOMEM, ENOLCK, EIO, ENOSPC, EIO, EIO, EIO, EAGAIN, ENOMEM };
 
 void (*inject_synced)(void);
-static bool armed, lie;
+bool inject_armed;
+static bool lie;
 static struct { _Atomic int64_t count[INJECTS], failed; enum inject what; int64_t nth; bool on; } *shared;	/* with forked children */
 
 void
@@ -54,7 +55,7 @@ hit(enum inject what)
 {
 	int64_t at;
 
-	if (!armed)
+	if (!inject_armed)
 		return false;
 	at = ++shared->count[what];
 	if (what != shared->what || shared->nth == 0 || at < shared->nth || (!shared->on && at > shared->nth + (what == WRITE_FULL)))
@@ -76,7 +77,7 @@ counts(int fd)
 	struct stat st;
 
 	NEXT(fstat);
-	return armed && (fd == 0 || fd == 1 || (next(fd, &st) == 0 && S_ISREG(st.st_mode)));
+	return inject_armed && (fd == 0 || fd == 1 || (next(fd, &st) == 0 && S_ISREG(st.st_mode)));
 }
 
 /* ---- memory ---- */
@@ -203,7 +204,7 @@ fsync(int fd)
 	(void)fd;
 	if (hit(SYNC_EIO))
 		return -1;
-	if (armed && inject_synced != NULL)
+	if (inject_armed && inject_synced != NULL)
 		inject_synced();
 	return 0;
 }
@@ -377,7 +378,7 @@ int
 usleep(useconds_t us)
 {
 	NEXT(usleep);
-	return next(armed ? us / 100 : us);
+	return next(inject_armed ? us / 100 : us);
 }
 
 /* ---- names ---- */
@@ -504,7 +505,7 @@ FILE *
 fdopen(int fd, const char *mode)
 {
 	NEXT(fdopen);
-	return armed ? stream(fd, mode) : next(fd, mode);
+	return inject_armed ? stream(fd, mode) : next(fd, mode);
 }
 
 FILE *
@@ -514,7 +515,7 @@ fopen(const char *restrict name, const char *restrict mode)
 	FILE *f;
 
 	NEXT(fopen);
-	if (!armed)
+	if (!inject_armed)
 		return next(name, mode);
 	fd = open(name, *mode == 'r' ? O_RDONLY : O_WRONLY | O_CREAT | (*mode == 'w' ? O_TRUNC : O_APPEND), 0666);
 	if (fd == -1 || (f = fdopen(fd, mode)) != NULL)
@@ -545,7 +546,7 @@ getrandom(void *p, size_t n, unsigned flags)
 	static unsigned char at;
 
 	NEXT(getrandom);
-	if (!armed)
+	if (!inject_armed)
 		return next(p, n, flags);
 	memset(p, ++at, n);
 	return (ssize_t)n;
@@ -578,5 +579,5 @@ inject_arm(void)
 	if (f == NULL)
 		_exit(2);
 	stdout = f;
-	armed = true;
+	inject_armed = true;
 }

@@ -32,6 +32,7 @@ void inject_stop(void);		/* from now on nothing fails, in whichever process */
  * random becomes the same each time.
  */
 void inject_arm(void);
+extern bool inject_armed;		/* in this process */
 /* Since inject_set(), by whichever process: how many there were; how many failed. */
 int64_t inject_count(enum inject);
 int64_t inject_failed(void);
