@@ -359,7 +359,7 @@ damage(struct look *l, const char *sql)
 		for (at = db_col_text(s, 0); n < SHOWN && *at != '\0'; at += at[0] == '\n') {
 			line = at;
 			at += strcspn(at, "\n");
-			if (strncmp(line, "ok", 2) == 0 || strncmp(line, "***", 3) == 0)
+			if (strncmp(line, "ok", 2) == 0 || strncmp(line, "***", 3) == 0 || !db_looked(l->db, line))
 				continue;
 			bad(l, "integrity", false, "keep what is there (cp of the file and its log, all programs ended), and go back to a good backup",
 			    "%.*s", (int)(at - line), line);

@@ -135,6 +135,8 @@ int64_t db_room(const struct db *, int64_t *low);
 enum { DB_RESERVE = 1 << 20, DB_LOG_LONG = 4000 * 4120 };	/* bytes of FILE-reserve; of a log that cannot be copied */
 /* What of our tables, indexes and triggers is missing, changed or somebody else's. */
 int db_faults(struct db *, void (*each)(const char *what, void *), void *);
+/* Is this line of integrity_check about the file?  False: there was no memory to look at it, and the handle has failed. */
+bool db_looked(struct db *, const char *line);
 /* Does a statement find its rows by indexes alone in this file?  Q_NO: why. */
 int db_seeks(struct db *, const char *sql, char *why, size_t);
 

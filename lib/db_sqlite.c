@@ -1679,21 +1679,37 @@ backup_room(struct db *db, const char *folder, const char *to)
 	    to, (long long)need / 1024, (long long)(left > low ? left - low : 0) / 1024);
 }
 
+/* Of a line of integrity_check: why it could not look, which it says only there; damage is what it looks for. */
+static int
+unlooked(const char *line)
+{
+	const char *code = strstr(line, "error code");
+	int rc = code != NULL ? atoi(code + strlen("error code=")) : SQLITE_OK;
+
+	return (rc & 0xff) == SQLITE_CORRUPT ? SQLITE_OK : rc;
+}
+
+static int
+check_text(sqlite3 *conn, const char *sql, char *buf, size_t size)
+{
+	int rc = one_text(conn, sql, buf, size);
+
+	return rc == SQLITE_OK ? unlooked(buf) : rc;
+}
+
 /* One snapshot, read while others write. */
 static int
 backup_copy(struct db *db, const char *temp, const char *to)
 {
 	sqlite3_stmt *st = NULL;
-	char got[256], *code;
-	int rc = one_text(db->a, "PRAGMA quick_check(1)", got, sizeof got);	/* for VACUUM copies a lost page as zeros */
+	char got[256];
+	int rc = check_text(db->a, "PRAGMA quick_check(1)", got, sizeof got);	/* for VACUUM copies a lost page as zeros */
 
-	if (rc == SQLITE_OK && (code = strstr(got, "error code=")) != NULL)	/* it could not be looked at */
-		return backup_failed(db, to, atoi(code + strlen("error code=")));
-	if (rc == SQLITE_OK && strcmp(got, "ok") != 0)
+	if (rc != SQLITE_OK)
+		return backup_failed(db, to, rc);
+	if (strcmp(got, "ok") != 0)
 		return db_fail(db, Q_IO, "%s: the file is damaged; no backup was made; next: qcheck", db->path);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_prepare_v2(db->a, "VACUUM INTO ?1", -1, &st, NULL);
-
+	rc = sqlite3_prepare_v2(db->a, "VACUUM INTO ?1", -1, &st, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_bind_text(st, 1, temp, -1, SQLITE_STATIC);
 	if (rc == SQLITE_OK)
@@ -1722,7 +1738,7 @@ backup_verify(struct db *db, const char *temp, const char *to, int64_t newest, b
 	    exec_sql(db, db->b, "PRAGMA locking_mode=EXCLUSIVE") == Q_OK) {
 		sqlite3_db_config(db->b, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);	/* nobody else knows the name */
 		rc = one_text(db->b, "PRAGMA journal_mode=WAL", got, sizeof got);
-		if (rc == SQLITE_OK && strcmp(got, "wal") == 0 && (rc = one_text(db->b, "PRAGMA integrity_check", got, sizeof got)) == SQLITE_OK &&
+		if (rc == SQLITE_OK && strcmp(got, "wal") == 0 && (rc = check_text(db->b, "PRAGMA integrity_check", got, sizeof got)) == SQLITE_OK &&
 		    strcmp(got, "ok") == 0 && (rc = one_text(db->b, NEWEST, got, sizeof got)) == SQLITE_OK && atoll(got) >= newest) {
 			got[0] = '\0';
 			for (int i = 0; i < (*quiet ? 2 : 1) && rc == SQLITE_OK && got[0] == '\0'; i++)
@@ -1818,6 +1834,12 @@ squeeze(char *s)
 	*to = '\0';
 }
 
+bool
+db_looked(struct db *db, const char *line)
+{
+	return (unlooked(line) & 0xff) != SQLITE_NOMEM || fail_sqlite(db, SQLITE_NOMEM) == Q_OK;
+}
+
 static const char OBJECTS[] =
 	"SELECT type, name, sql FROM sqlite_schema WHERE tbl_name GLOB 'q_*' AND sql IS NOT NULL ORDER BY 1, 2";
 static const char OBJECT[] = "SELECT sql FROM sqlite_schema WHERE type = ?1 AND name = ?2";
@@ -1833,18 +1855,22 @@ compare(sqlite3 *from, sqlite3 *to, const char *missing, const char *changed, vo
 	if (rc == SQLITE_OK)
 		rc = sqlite3_prepare_v2(to, OBJECT, -1, &one, NULL);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(all)) == SQLITE_ROW) {
-		for (int i = 1; i <= 2; i++)
-			sqlite3_bind_value(one, i, sqlite3_column_value(all, i - 1));
-		rc = sqlite3_step(one);
+		if (sqlite3_bind_value(one, 1, sqlite3_column_value(all, 0)) == SQLITE_OK &&
+		    sqlite3_bind_value(one, 2, sqlite3_column_value(all, 1)) == SQLITE_OK)
+			rc = sqlite3_step(one);
+		else
+			rc = SQLITE_NOMEM;
 		a = strdup((const char *)sqlite3_column_text(all, 2));
 		b = rc == SQLITE_ROW ? strdup((const char *)sqlite3_column_text(one, 0)) : NULL;
-		if (rc == SQLITE_ROW && a != NULL && b != NULL) {
+		if (a == NULL || (rc == SQLITE_ROW && b == NULL)) {	/* else it would be a finding */
+			rc = SQLITE_NOMEM;
+		} else if (rc == SQLITE_ROW) {
 			squeeze(a);
 			squeeze(b);
 		}
 		snprintf(what, sizeof what, "%s %s %s", (const char *)sqlite3_column_text(all, 0), (const char *)sqlite3_column_text(all, 1),
 		    rc == SQLITE_DONE ? missing : changed);
-		if (rc == SQLITE_DONE || (rc == SQLITE_ROW && changed != NULL && (a == NULL || b == NULL || strcmp(a, b) != 0)))
+		if (rc == SQLITE_DONE || (rc == SQLITE_ROW && changed != NULL && strcmp(a, b) != 0))
 			each(what, arg);
 		free(a);
 		free(b);

@@ -612,6 +612,9 @@ fault(const struct left *l, enum inject what, bool on)
 			return undone ? "it ends well, and nothing has happened" : "it ends well, and what has happened is something else";
 		return l->allowed ? NULL : l->out != ref.out ? "it ends well, and its output is not the same" : l->files != ref.files && what != NAME_EIO ? "it ends well, and its files are not the same" : NULL;
 	}
+	/* What cannot be read is a finding, too. */
+	if (strcmp(ex->line, "qcheck") == 0 && l->status == Q_NO && *out != '\0' && (what <= READ_END || what == STAT_EIO))
+		return l->allowed ? NULL : "it finds something, and something has happened";
 	if (l->status != Q_UNKNOWN && l->status != Q_TEMP && l->status != Q_IO && l->status != Q_CREATE &&
 	    !(l->status == Q_CONFIG && (what == READ_END || strstr(said, "cannot be read") != NULL || strstr(said, "out of memory") != NULL))) {
 		snprintf(text, sizeof text, "exit %d", l->status);
