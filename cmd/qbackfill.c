@@ -309,6 +309,7 @@ do_command(void)
 {
 	char env[128], a[WHEN_TEXT], b[WHEN_TEXT], how[CHILD_HOW_MAX];
 	int n, status;
+	bool lost;
 
 	if (stopped())
 		end_with(Q_TEMP, "interrupted");
@@ -322,12 +323,13 @@ do_command(void)
 	if (command.caught != 0)
 		end_with(Q_TEMP, "interrupted");
 	status = child_exit(&command.end);
-	if (status == 0 && (command.end.lost[0] != 0 || command.end.lost[1] != 0))
+	lost = status == 0 && (command.end.lost[0] != 0 || command.end.lost[1] != 0);
+	if (lost)
 		status = Q_IO;
 	if (status != 0)
 		snprintf(pager.message, sizeof pager.message, "%s: from %s to %s: %s: %s", name, a, b, command.spec.argv[0],
 		    child_how(how, &command.end, &command.spec));
-	if (command.end.gone || status == Q_TEMP || status == 126 || status == 127)	/* as it would be for the others, too */
+	if (command.end.gone || lost || status == Q_TEMP || status == 126 || status == 127)	/* as it would be for the others, too */
 		end(command.end.gone ? Q_TEMP : status, pager.message);
 	if (status != 0)
 		return Q_DATA;

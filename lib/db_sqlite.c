@@ -933,6 +933,8 @@ db_rollback(struct db *db)
 		sqlite3_step(db->undo);
 		sqlite3_reset(db->undo);
 	}
+	if (db->status == Q_IO || db->status == Q_CONFIG)	/* a page that was read wrong would stay in memory, and who tries again would see it again */
+		sqlite3_db_release_memory(db->a);
 	db->in_tx = false;
 	turn_leave(db);
 }

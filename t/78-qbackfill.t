@@ -146,6 +146,10 @@ is "$(cat out)" '' '... not run'
 rm stop-3
 exits 0 '--retry-failed' qbackfill --name n --retry-failed -- ./each
 is "$(cat out)" '3 6' '... runs it again'
+exits 74 'output that nobody gets ends it at the first window' sh -c 'qbackfill --name full --from 0 --to 3 --step 1 -- echo fine >/dev/full'
+said 'qbackfill: full: from 0 to 1: echo: standard output: No space left on device; it is not complete'
+exits 0 '... and it is done again' qbackfill --name full -- echo fine
+said "fine${_nl}fine${_nl}fine" 'with the others'
 exits 65 'five that fail in a row' qbackfill --name five --from 0 --to 9 --step 1 -- sh -c 'exit 1'
 is "$(sql "SELECT count(*) FROM q_window WHERE name = 'five' AND state = 'failed'")" 5 '... end it'
 is "$(tail -n 1 err)" 'qbackfill: five: 5 windows failed one after the other; next: mend that, then qbackfill --retry-failed' '... told'

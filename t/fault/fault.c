@@ -136,7 +136,7 @@ static const struct example EXAMPLES[] = {
 	{ "qpurge --grace 1h", MANY " && qset queue.mail.keep=1h", NULL, "SELECT count(*) = 40 FROM q_job", NULL },
 };
 
-enum { CASES = sizeof EXAMPLES / sizeof *EXAMPLES, MIDDLES = 64 };
+enum { CASES = sizeof EXAMPLES / sizeof *EXAMPLES, MIDDLES = 64, FEW = 60 };
 
 static const char *top;
 static char dir[PATH_MAX], work[PATH_MAX + 8], base[PATH_MAX + 8];
@@ -693,6 +693,12 @@ rnd(uint64_t *rng, uint64_t below)
 	return (*rng * UINT64_C(0x2545f4914f6cdd1d) >> 20) % below;
 }
 
+static int64_t
+few(int64_t calls)
+{
+	return calls < FEW ? calls : FEW;
+}
+
 static bool
 chosen(int k, const char *kind)
 {
@@ -790,9 +796,9 @@ main(int argc, char *argv[])
 		wrong = violations;
 		for (int k = 0; k < INJECTS; k++)
 			calls[k] = chosen(k, kind) ? inject_count(k) : 0;
-		/* A few of all the calls, at the same distance. */
+		/* A few of all the calls, at the same distance; of thousands of one kind as few as of FEW, or they would be nearly all. */
 		for (int k = step = 0; k < INJECTS; k++)
-			step += 2 * calls[k];
+			step += 2 * few(calls[k]);
 		step = wanted == 0 ? 1 : step * (program != NULL ? 2 : CASES) / wanted + 1;
 		next = 1 + (int64_t)rnd(&rng, (uint64_t)step);
 		for (int k = 0; k < INJECTS; k++)
@@ -800,12 +806,12 @@ main(int argc, char *argv[])
 				if (nth != 0 && chosen(k, kind))
 					inject(k, nth, on == 1);
 				else if (step > 1)
-					for (; next <= calls[k]; next += step)
-						inject(k, next, on == 1);
+					for (; next <= few(calls[k]); next += step)
+						inject(k, 1 + ((next - 1) * calls[k] + (int64_t)rnd(&rng, (uint64_t)calls[k])) / few(calls[k]), on == 1);
 				else if (chosen(k, kind))
 					for (int64_t t = 1; inject(k, t, on == 1); t++)
 						;
-				next -= calls[k];
+				next -= few(calls[k]);
 			}
 		printf("%s: injections %" PRId64 ", wrong %" PRId64 "\n", ex->line, injections - so_far, violations - wrong);
 	}
