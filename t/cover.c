@@ -1,5 +1,5 @@
 /*
- * cover.c - for `make cover` alone: programs that end by _exit(2) or raise(3), or become another, tell what they reached before;
+ * cover.c - for `make cover` alone: programs that end by _exit(2), or become another, tell what they reached before;
  * and each appends its name and its status to the file SEEN
  */
 #define _GNU_SOURCE
@@ -21,8 +21,6 @@ void __wrap__exit(int) __attribute__((noreturn));
 void __real__exit(int) __attribute__((noreturn));
 int __wrap_execvp(const char *, char *const []);
 int __real_execvp(const char *, char *const []);
-int __wrap_raise(int);
-int __real_raise(int);
 extern bool inject_armed __attribute__((weak));		/* of t/fault/inject.c, if it is there */
 
 static void
@@ -96,13 +94,4 @@ __wrap_execvp(const char *file, char *const argv[])
 	__gcov_reset();
 	errno = failed;
 	return -1;
-}
-
-int
-__wrap_raise(int sig)
-{
-	dump();
-	__real_raise(sig);
-	__gcov_reset();
-	return 0;
 }
