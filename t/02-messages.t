@@ -8,7 +8,7 @@
 my @OTHER = (
 	'spent, generation', 'blocked by', 'of the same entity comes first', 'of its entity, held by',	# fields of qls
 	'is not as q made it', 'is not of q',			# what qcheck finds
-	'Connection: close', 'error code=', 'Unsupported proxy',	# words of HTTP, SQLite and libcurl
+	'Connection: close', 'error code=', 'error code', 'Unsupported proxy',	# words of HTTP, SQLite and libcurl
 );
 use strict;
 use warnings;
