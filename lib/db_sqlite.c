@@ -135,6 +135,14 @@ db_fail(struct db *db, int status, const char *fmt, ...)
 	return status;
 }
 
+/* The name of a file beside ours; it fits, as handle_new() has seen. */
+static char *
+side_name(const struct db *db, const char *suffix, char buf[PATH_MAX])
+{
+	snprintf(buf, PATH_MAX, "%s%s", db->path, suffix);
+	return buf;
+}
+
 /* Which of the files cannot be opened, and why: SQLite does not say.  Even a reader needs those beside it. */
 static int
 forbidden(struct db *db)
@@ -143,9 +151,7 @@ forbidden(struct db *db)
 	char name[PATH_MAX], readonly[PATH_MAX] = "";
 
 	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++) {
-		if (snprintf(name, sizeof name, "%s%s", db->path, SIDE[i]) >= PATH_MAX)
-			continue;
-		if (access(name, R_OK) == 0) {
+		if (access(side_name(db, SIDE[i], name), R_OK) == 0) {
 			if (readonly[0] == '\0' && access(name, W_OK) == -1)
 				memcpy(readonly, name, sizeof name);
 			continue;
@@ -183,9 +189,8 @@ may_write(const struct db *db)
 		return false;
 	slash[slash == folder] = '\0';
 	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++)
-		if (snprintf(name, sizeof name, "%s%s", db->path, SIDE[i]) >= PATH_MAX ||
-		    (access(name, R_OK | W_OK) == -1 && (errno == ENOENT ? access(folder, W_OK | X_OK) == -1 : true) &&
-		    (errno == EACCES || errno == EPERM || errno == EROFS)))
+		if (access(side_name(db, SIDE[i], name), R_OK | W_OK) == -1 && (errno != ENOENT || access(folder, W_OK | X_OK) == -1) &&
+		    (errno == EACCES || errno == EPERM || errno == EROFS))
 			may = false;
 	return may;
 }
@@ -349,8 +354,7 @@ side_open(const struct db *db, const char *suffix)
 	struct stat st;
 	int fd, tries;
 
-	if (snprintf(name, sizeof name, "%s%s", db->path, suffix) >= (int)sizeof name)
-		return -1;
+	side_name(db, suffix, name);
 	for (tries = 0; tries < 3; tries++) {
 		fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 		if (fd != -1 || errno != ENOENT || stat(db->path, &st) == -1)
@@ -422,12 +426,6 @@ db_sizes(struct db *db, struct db_size *z)
 	return Q_OK;
 }
 
-static char *
-reserve_name(const struct db *db, char buf[PATH_MAX])
-{
-	return snprintf(buf, PATH_MAX, "%s-reserve", db->path) < PATH_MAX ? buf : NULL;
-}
-
 /* Blocks kept back so that work can still be settled on a full disk. */
 static void
 reserve_make(struct db *db)
@@ -437,8 +435,8 @@ reserve_make(struct db *db)
 	struct stat st;
 	int fd;
 
-	if (left == INT64_MAX || left < low + 2 * (int64_t)RESERVE || reserve_name(db, name) == NULL ||
-	    (lstat(name, &st) == 0 && st.st_blocks * 512 >= RESERVE))
+	if (left == INT64_MAX || left < low + 2 * (int64_t)RESERVE ||
+	    (lstat(side_name(db, "-reserve", name), &st) == 0 && st.st_blocks * 512 >= RESERVE))
 		return;
 	if ((fd = side_open(db, "-reserve")) == -1)
 		return;
@@ -462,7 +460,8 @@ room_check(struct db *db, bool adds, bool cut)
 		return db_fail(db, Q_IO, "%s: disk nearly full (%lld KiB left); adds are refused below %lld KiB so that "
 		    "running work can settle; make room", db->path, (long long)left / 1024, (long long)low / 1024);
 	/* No link is followed and no pipe waited for: others of the group can put one there. */
-	if (!adds && left < RESERVE_LOW && reserve_name(db, name) != NULL && (fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) != -1) {
+	if (!adds && left < RESERVE_LOW &&
+	    (fd = open(side_name(db, "-reserve", name), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) != -1) {
 		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
 			(void)!ftruncate(fd, 0);
 		close(fd);
@@ -729,7 +728,7 @@ missing(struct db *db)
 	struct stat st;
 
 	for (size_t i = 0; i < sizeof SIDE / sizeof *SIDE; i++)
-		if (snprintf(name, sizeof name, "%s%s", db->path, SIDE[i]) < PATH_MAX && lstat(name, &st) == 0)
+		if (lstat(side_name(db, SIDE[i], name), &st) == 0)
 			return db_fail(db, Q_CONFIG, "%s: gone, but its log %s is there; "
 			    "put the file back, or move the log away", db->path, name);
 	return db_fail(db, Q_NOINPUT, "%s: no such queue file; next: qinit '%s' for a new one, or see -d and Q_DB; if it was "
