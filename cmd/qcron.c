@@ -179,13 +179,16 @@ static _Noreturn void
 pass(const char *path, bool force, bool verbose)
 {
 	struct db *db = prog_open(DB_ONCE);
-	char *text = NULL, *line, *rest, *real = realpath(path, NULL);
+	char *text = NULL, *line, *rest, *real;
 	char last[WHEN_TEXT];
 	FILE *log = NULL;
 	size_t len;
 
 	if (verbose && (log = text_memory(&text, &len)) == NULL)
 		prog_die(Q_TEMP, "out of memory");
+	/* What has no name of its own, such as a pipe, was read all the same; other failures must not make another table of this one. */
+	if ((real = realpath(path, NULL)) == NULL && errno != ENOENT)
+		prog_die(errno == ENOMEM ? Q_TEMP : Q_IO, "%s: %s", path, strerror(errno));
 	table.file = real != NULL ? real : path;
 	prog_check(db, schedule_pass(db, &table, prog_now(), force, log));
 	if (log != NULL && fclose(log) == 0)

@@ -606,7 +606,7 @@ fault(const struct left *l, enum inject what, bool on)
 	}
 	/* A server ends well; what it answered is what counts. */
 	if (strncmp(ex->line, "qhook", 5) == 0 && strstr(out, " 200") == NULL && l->status == Q_OK)
-		return undone || (*out == '\0' && known) ? NULL : "it has not answered 200, and something has happened";
+		return undone || ((*out == '\0' || strstr(said, "it may have happened") != NULL) && known) ? NULL : "it has not answered 200, and something has happened";
 	if (l->status == ref.status) {
 		if (l->rows != ref.rows && !l->allowed)
 			return undone ? "it ends well, and nothing has happened" : "it ends well, and what has happened is something else";
