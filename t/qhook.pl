@@ -24,6 +24,7 @@ umask 022;
 chdir $dir or die "$dir: $!";
 $SIG{PIPE} = 'IGNORE';
 $SIG{$_} = 'DEFAULT' for qw(HUP INT TERM);
+$SIG{INT} = sub { exit 130 if $$ == $main; $SIG{INT} = 'DEFAULT'; kill INT => $$ };	# Ctrl-C leaves no folder
 END { if ($$ == $main) { kill KILL => $pid if $pid; chdir '/' } }
 
 our $secret = 'a secret of the tests';
