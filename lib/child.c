@@ -531,6 +531,14 @@ one_place(void)
 	return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 }
 
+/* The command could not even be started: not now. */
+static void
+not_started(struct child_end *end, int why)
+{
+	end->exec_errno = why;
+	end->status = Q_TEMP << 8;	/* as wait(2) would give it */
+}
+
 /* Run one command to its end.  False: the master is gone. */
 static bool
 job(int master, const struct child_spec *spec, struct child_end *end, char *env, size_t env_len, const char *input, size_t len)
@@ -540,8 +548,6 @@ job(int master, const struct child_spec *spec, struct child_end *end, char *env,
 		.term_at = NEVER, .kill_at = NEVER, .sweep_at = NEVER, .giveup_at = NEVER, .stop_at = NEVER };
 	bool ok = true;
 
-	memset(end, 0, offsetof(struct child_end, out));
-	end->count = -1;
 	r.same = spec->pass && one_place();
 	for (int i = 0; i < 2; i++)
 		r.stream[i] = (struct stream){ .to = spec->pass ? 1 + i : -1, .number = EMPTY, .buf = buf[i] };
@@ -549,10 +555,9 @@ job(int master, const struct child_spec *spec, struct child_end *end, char *env,
 		r.term_at = monotonic() + spec->limit_ms;
 		r.stop_at = r.term_at + spec->kill_ms;
 	}
-	if (!start(&r, env, env_len)) {
-		end->exec_errno = errno;
-		end->status = Q_TEMP << 8;	/* as wait(2) would give it */
-	} else {
+	if (!start(&r, env, env_len))
+		not_started(end, errno);
+	else {
 		ok = mind(&r, master);
 		if (read(r.exec, &end->exec_errno, sizeof(int)) != sizeof(int))
 			end->exec_errno = 0;
@@ -564,6 +569,22 @@ job(int master, const struct child_spec *spec, struct child_end *end, char *env,
 	shut(&r.stream[1].from);
 	shut(&r.exec);
 	return ok;
+}
+
+/* Without memory an order is read all the same, as the next one follows.  False: the master is gone. */
+static bool
+skip(int master, struct child_end *end, size_t n)
+{
+	char unused[4096];
+	size_t k;
+
+	for (; n > 0; n -= k) {
+		k = n < sizeof(unused) ? n : sizeof(unused);
+		if (!get(master, unused, k))
+			return false;
+	}
+	not_started(end, ENOMEM);
+	return true;
 }
 
 static void
@@ -598,9 +619,11 @@ minder(int master, const struct child_spec *spec)
 			lease = o.lease;
 		if (o.sig != 0)		/* for a command that has ended */
 			continue;
-		if ((body = malloc(o.env_len + o.len + 1)) == NULL || !get(master, body, o.env_len + o.len) ||
-		    !job(master, spec, &end, body, o.env_len, body + o.env_len, o.len) ||
-		    !put(master, &end, offsetof(struct child_end, out)) ||
+		memset(&end, 0, offsetof(struct child_end, out));
+		end.count = -1;
+		body = malloc(o.env_len + o.len + 1);
+		if ((body == NULL ? !skip(master, &end, o.env_len + o.len) : !get(master, body, o.env_len + o.len) ||
+		    !job(master, spec, &end, body, o.env_len, body + o.env_len, o.len)) || !put(master, &end, offsetof(struct child_end, out)) ||
 		    !put(master, end.out, end.out_len) || !put(master, end.err, end.err_len))
 			break;
 		free(body);
