@@ -308,6 +308,13 @@ is "$(qclaim -c 9 m | claimed)" 'bo:60 ana:10 ' 'without it all run'
 
 fresh
 set_ queue.m.stale=skip
+ev ana 100
+qclaim m | settle qdone
+ev ana 100
+is "$(qclaim m | claimed)" 'ana:100 ' 'one of the same instant is no older, and runs'
+
+fresh
+set_ queue.m.stale=skip
 ev ana 5000
 qclaim m | settle qdone
 perl -e 'print qq({"entity":"ana","event_ms":$_,"payload":$_}\n) for 1 .. 2500; print qq({"entity":"bo","payload":"bo"}\n)' | qadd -q --jsonl m
