@@ -235,6 +235,9 @@ is "$(sql 'SELECT state, spent FROM q_job ORDER BY id')" "$(printf 'dead|2\nfail
 set_ queue.m.window=30m
 qadd -q m w
 is "$(sql "SELECT until_ms - due_ms FROM q_job WHERE id = 3")" 1800000 'the window is that of the time of adding'
+qadd -q -k w m x
+qadd -q --replace -k w --in 1h m y
+is "$(sql "SELECT until_ms - due_ms, due_ms - added_ms FROM q_job WHERE key = 'w'")" '1800000|3600000' '... and moves with a job that is replaced'
 
 # ---- key memory ----
 
