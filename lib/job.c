@@ -42,11 +42,17 @@ static const char KEYPUT[] =
 	"INSERT INTO q_key VALUES(:queue, :key, :id, :until)\n"
 	"    ON CONFLICT(queue, key) DO UPDATE SET job = excluded.job, until_ms = excluded.until_ms";
 
+/* The window of a job that gets a new due time: its own, or what its queue has now. */
+#define WINDOW \
+	"coalesce(window_ms, (SELECT number FROM q_setting\n" \
+	"                      WHERE kind = 'queue' AND name = queue AND field = 'window'\n" \
+	"                        AND number BETWEEN 1 AND 315360000000))\n"
+
 static const char REPLACE[] =
 	"UPDATE q_job\n"
 	"   SET due_ms = :due, event_ms = :event, zone = :zone,\n"
 	"       ready_ms = CASE WHEN ready_ms IS NOT NULL THEN :due END,\n"
-	"       until_ms = :due + window_ms\n"
+	"       until_ms = :due + " WINDOW
 	" WHERE id = :id AND (state = 'pending' OR state = 'failed')\n"
 	"RETURNING entity";
 
@@ -121,9 +127,7 @@ static const char REPLAY[] =
 	"UPDATE q_job\n"
 	"   SET state = 'pending', due_ms = :due, ready_ms = CASE WHEN entity IS NULL THEN :due END, finished_ms = NULL,\n"
 	"       nonce = NULL, generation = generation + 1, spent = 0, lost = 0, deferred = 0, defer_from_ms = NULL,\n"
-	"       until_ms = :due + coalesce(window_ms, (SELECT number FROM q_setting\n"
-	"                                               WHERE kind = 'queue' AND name = queue AND field = 'window'\n"
-	"                                                 AND number BETWEEN 1 AND 315360000000))\n"
+	"       until_ms = :due + " WINDOW
 	" WHERE id = :id AND (state = 'dead' OR state = 'done' OR state = 'cancelled')\n"
 	"RETURNING queue, entity";
 

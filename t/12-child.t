@@ -30,6 +30,8 @@ name='... then KILL' want='9 0 timed out [time limit 1s] deaf'
 gives run 1000 100 sh -c 'trap "" TERM; echo deaf; while :; do sleep 0.01; done'
 name='... and its end in time' want='0 0 timed out [time limit 1s] got it'
 gives run 1000 20000 perl -e '$SIG{TERM} = sub { print "got it"; exit 0 }; sleep 60'
+name='... also of a child that it waits for'
+gives run 1000 3000 sh -c 'trap : TERM; perl -e "\$SIG{TERM} = sub { print qq(got it); exit 0 }; sleep 60"; exit 0'
 name='... TERM comes once' want='0 0 timed out [time limit 1s] 1'
 gives run 1000 20000 perl -e '$SIG{TERM} = sub { $n++ }; select undef, undef, undef, 0.01 while !$n;
 	select undef, undef, undef, 0.3; print "$n\n"'

@@ -235,6 +235,9 @@ is "$(sql 'SELECT state, spent FROM q_job ORDER BY id')" "$(printf 'dead|2\nfail
 set_ queue.m.window=30m
 qadd -q m w
 is "$(sql "SELECT until_ms - due_ms FROM q_job WHERE id = 3")" 1800000 'the window is that of the time of adding'
+qadd -q -k w m x
+qadd -q --replace -k w --in 1h m y
+is "$(sql "SELECT until_ms - due_ms, due_ms - added_ms FROM q_job WHERE key = 'w'")" '1800000|3600000' '... and moves with a job that is replaced'
 
 # ---- key memory ----
 
@@ -305,6 +308,13 @@ ev bo 60
 set_ queue.m.stale=
 ev ana 10
 is "$(qclaim -c 9 m | claimed)" 'bo:60 ana:10 ' 'without it all run'
+
+fresh
+set_ queue.m.stale=skip
+ev ana 100
+qclaim m | settle qdone
+ev ana 100
+is "$(qclaim m | claimed)" 'ana:100 ' 'one of the same instant is no older, and runs'
 
 fresh
 set_ queue.m.stale=skip

@@ -15,7 +15,7 @@ BEGIN {
 	my $lib = abs_path(dirname($0)) . '/qhook.pl';
 	require $lib;
 }
-our ($dir, $pid, $port, $secret);
+our ($top, $dir, $pid, $port, $secret);
 
 # ---- usage, and what is wrong before it begins -------------------------------
 
@@ -416,6 +416,33 @@ is(sql('PRAGMA integrity_check'), 'ok', '... and the file is sound');
 cmp_ok($acked, '>=', 10 * $kills, '... under load');
 system("sqlite3 q.db 'VACUUM INTO \"copy.db\"' && sqlite3 copy.db 'DELETE FROM q_job WHERE id = 7'") == 0 or die;
 cmp_ok(scalar(judge(0, 'copy.db')), '>=', 1, 'the control: one that is lost is missed');
+
+# ---- what another process has written ----------------------------------------
+
+# It may have been killed before its sync: what is known is synced, too, before that is answered.
+SKIP: {
+	spew('sync.c', <<'END');
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int fdatasync(int fd) { return access("fail", F_OK) == 0 ? errno = EIO, -1 : (int)syscall(SYS_fdatasync, fd); }
+int fsync(int fd) { return fdatasync(fd); }
+END
+	skip 'a sanitizer is to be loaded first', 3 if slurp("$top/cmd/qhook") =~ /__asan_init/;
+	skip 'no compiler', 3 if system('cc -shared -fPIC -o sync.so sync.c 2>/dev/null') != 0;
+	stop() if $pid;
+	system('qadd -q -k /gh/theirs hooks x') == 0 or die;
+	$ENV{LD_PRELOAD} = "$dir/sync.so";
+	start();
+	delete $ENV{LD_PRELOAD};
+	spew('fail', '');
+	is(status(ask(event('theirs', 'x'))), 503, 'known, and a disk that cannot sync it');
+	unlink 'fail';
+	is(status(ask(event('theirs', 'x'))), 200, '... later it can');
+	is(sql("SELECT count(*) FROM q_job WHERE key = '/gh/theirs'"), 1, '... once');
+	stop();
+}
 
 # ---- the disk is full --------------------------------------------------------
 

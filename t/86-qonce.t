@@ -445,6 +445,12 @@ is "$(cat jout jerr)" 'qonce: k: the lease was over, and another run or a decisi
 is "$(row)$(qonce k -- touch no)" 'done|2|0|-second' '... and is not on record'
 
 fresh
+begin env Q_BOOT=b1:1000000 qonce k -- sh -c "$HOLD"
+exits 124 'another run when the lease is over, which is cut short, too' env Q_BOOT=b1:1060000 qonce -u rerun k -- sh -c 'exit 124'
+exits 76 '... the first one ends well, and is told' finish
+is "$(row)" 'started|2|124|exit status 124' '... and is not on record, though the other one tells nothing'
+
+fresh
 begin qonce -l 1s k -- sh -c 'touch go; until [ -e end ]; do sleep 0.01; done; echo made'
 kill -STOP "$pid"
 touch end
