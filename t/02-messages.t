@@ -61,7 +61,7 @@ for my $file (glob "$top/cmd/*.c $top/lib/*.c") {
 	next if $file =~ m{lib/(?:alarm|check|chart|prom|schema)\.c$};
 	for (texts($file)) {
 		my ($call, $text, $status) = @$_;
-		next if $call =~ /^(?:printf|puts|fputs|help)$/ || $text =~ /^(?:usage: |\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH|PRAGMA|AND) )|\b(?:WHERE|ORDER BY|CASE|WHEN) /;
+		next if $call =~ /^(?:printf|puts|fputs|help)$/ || $text =~ /^(?:usage: |\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH|PRAGMA|AND) )|\b(?:SELECT|WHERE|ORDER BY|CASE|WHEN) /;
 		my $where = basename($file) . ": $text";
 		$text =~ s/\\["\\]|\\[nrt]|%%/ /g;
 		$text =~ s/%[-0-9.*]*(?:ll|[lzj])?[A-Za-z]/$GAP/g;
