@@ -18,11 +18,11 @@ faults() {
 }
 figure() { sed -n "s/^fault: .*$1 \([0-9]*\).*/\1/p" out; }
 
-faults 0 'each program, some faults' -n "${INJECTIONS:-200}"
-[ "$(figure injections)" -gt 150 ]; ok $? "... $(figure injections) of them"
+faults 0 'each program, some faults' -n "${INJECTIONS:-130}"
+[ "$(figure injections)" -gt 80 ]; ok $? "... $(figure injections) of them"
 faults 0 'a URL that is parsed without memory' -p qcall -k memory -n 150
 faults 0 'a file that was not to be seen at the first look' -p 'qinit --upgrade' -k stat -t 2
-faults 0 'a page that was read wrong once' -p qjob -k end -n 40
+faults 0 'a page that was read wrong once' -p qjob -k end -n 30
 faults 0 'a table whose whole name is not to be had' -p 'qcron table' -k stat
 faults 1 'control: writes that fail and say that all is well are found out' -c -p qpause -k write
 [ "$(figure violations)" -gt 5 ]; ok $? "... $(figure violations) times of $(figure injections)"
