@@ -180,10 +180,11 @@ is(status(ask(event('split', 'b', path => '/gh?' . join('&', 1 .. 64), Cookie =>
 
 # ---- health ------------------------------------------------------------------
 
-my $before = sql('SELECT * FROM q_job, q_meta');
+my $rows = "SELECT * FROM q_job, q_meta WHERE key <> '/gh/in-time'";	# which is still on its way
+my $before = sql($rows);
 is(undated(ask("GET /health HTTP/1.1\r\nHost: h\r\n\r\n")), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", 'health');
 is(undated(ask("HEAD /health HTTP/1.0\r\n\r\n")), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", '... by HEAD');
-is(sql('SELECT * FROM q_job, q_meta'), $before, '... writes nothing');
+is(sql($rows), $before, '... writes nothing');
 
 # ---- an answer without a body ------------------------------------------------
 
