@@ -72,12 +72,21 @@ static struct rate_user user;
 
 /* ---- options ------------------------------------------------------------- */
 
+/* False: Q_NO.  Nothing was sent, so whoever has no memory tries again. */
+static bool
+yes(int rc)
+{
+	if (rc == Q_TEMP)
+		prog_die(Q_TEMP, "out of memory");
+	return rc == Q_OK;
+}
+
 static const char *
 prefix_option(const char *option, const char *url)
 {
 	const char *why = NULL;
 
-	if (http_url(url, ask.insecure, &why) != Q_OK)
+	if (!yes(http_url(url, ask.insecure, &why)))
 		prog_usage("%s: %s", option, why);
 	if (strpbrk(url, "?#") != NULL)
 		prog_usage("%s: a prefix ends before ? and #", option);
@@ -204,15 +213,6 @@ may(const char *url, void *unused)
 	for (int i = 0; i < nallowed && rc == Q_NO; i++)
 		rc = http_within(url, allowed[i]);
 	return rc == Q_OK && prefix != NULL ? http_within(url, prefix) : rc;
-}
-
-/* False: Q_NO.  Nothing was sent, so whoever has no memory tries again. */
-static bool
-yes(int rc)
-{
-	if (rc == Q_TEMP)
-		prog_die(Q_TEMP, "out of memory");
-	return rc == Q_OK;
 }
 
 static void

@@ -1633,7 +1633,7 @@ backup_failed(struct db *db, const char *to, int rc)
 	if ((rc & 0xff) == SQLITE_IOERR)
 		return db_fail(db, Q_IO, "%s: %s (%d), there or in %s; no backup was made; see dmesg and the disks", to, sqlite3_errstr(rc),
 		    rc, db->path);
-	if (strstr(sqlite3_errmsg(db->a), "output file") != NULL)	/* which is there, since we made it, and empty: its size was not to be had */
+	if ((rc & 0xff) == SQLITE_ERROR && strstr(sqlite3_errmsg(db->a), "output file") != NULL)	/* which is there, since we made it, and empty: its size was not to be had */
 		return db_fail(db, Q_IO, "%s: the copy cannot be begun; no backup was made; see dmesg and the disks", to);
 	if ((rc & 0xff) == SQLITE_ERROR)	/* collations and functions of an application */
 		return db_fail(db, Q_CONFIG, "%s: %s, which only the application of the file has; no backup was made; next: sqlite3 '%s' '.backup COPY'",

@@ -78,13 +78,19 @@ most=$(wc -c <q.db-wal)
 test "$most" -lt 1048576; ok $? '... leave a log of less than 1 MB'
 echo "# $most bytes"
 
-# A reader that stays keeps the log from being copied; it is made short when he leaves.
+# A reader, who is told by descriptor 7 what to do, and begins.
+begin_reading() {
+	rm -f sql begun
+	mkfifo sql
+	sqlite3 -readonly q.db <sql >begun & reader=$!
+	exec 7>sql
+	echo 'BEGIN; SELECT count(*) FROM q_job;' >&7
+	while [ ! -s begun ]; do sleep 0.01; done
+}
+
+# One that stays keeps the log from being copied; it is made short when he leaves.
 fresh
-mkfifo sql
-sqlite3 -readonly q.db <sql >begun & reader=$!
-exec 7>sql
-echo 'BEGIN; SELECT count(*) FROM q_job;' >&7
-while [ ! -s begun ]; do sleep 0.01; done
+begin_reading
 log 2 $((progs / 2)) 0 >most
 echo "# $(cat most) bytes behind a reader"
 test "$(cat most)" -gt 1000000; ok $? 'behind a reader the log grows'
@@ -96,14 +102,10 @@ test "$(wc -c <q.db-wal)" -lt 1048576; ok $? '... until he leaves'
 
 # Whoever begins the log anew when he leaves may not make it short: then the next who copies it does, also one that stays.
 fresh
-mkfifo sql2
-sqlite3 -readonly q.db <sql2 >begun2 & reader=$!
-exec 7>sql2
-echo 'BEGIN; SELECT count(*) FROM q_job;' >&7
-while [ ! -s begun2 ]; do sleep 0.01; done
+begin_reading
 seq -f %0500g 5000 | qadd -q --lines q
 echo "COMMIT; SELECT 'over';" >&7	# it stays open: the last one who leaves takes the log away
-while ! grep -q over begun2; do sleep 0.01; done
+while ! grep -q over begun; do sleep 0.01; done
 sqlite3 q.db 'PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint; DELETE FROM q_body WHERE job = 1' >out
 test "$(wc -c <q.db-wal)" -gt 1048576; ok $? 'a long log that another writer begins anew'
 "$t/storm/client" -H h -w one -n 100 -l 1000 >out 2>&1
